@@ -1,0 +1,1 @@
+//! The local API that the CLI talks to, and the HTTP listeners.

@@ -1,0 +1,98 @@
+//! What the agent can call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use talaria_model::{Address, CallId, FileRef, Sender, TurnId};
+
+use crate::ToolSpec;
+
+/// Something the agent can call.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// As the model sees it.
+    fn spec(&self) -> ToolSpec;
+
+    /// What a second start of the same call would do.
+    fn effect(&self) -> EffectClass;
+
+    /// Does it, in the name of the person in `scope`.
+    async fn call(&self, arguments: Value, scope: ToolScope) -> Result<ToolOutput, ToolError>;
+
+    /// For a queryable tool: what became of a call that was started before a restart. `None` when it
+    /// never happened and may be started.
+    async fn outcome(&self, call: &CallId) -> Result<Option<ToolOutput>, ToolError>;
+}
+
+/// What a second start of the same call would do. Decides what happens to a call that was running
+/// when the process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectClass {
+    /// Nothing: it only looks. Started again freely, and not recorded before it starts.
+    Pure,
+    /// The same as once. Started again.
+    Idempotent,
+    /// Twice the effect, but the tool can say whether the first start happened.
+    Queryable,
+    /// Twice the effect. Never started again; the model and the person are told.
+    Unsafe,
+}
+
+/// In whose name and where a tool acts.
+#[derive(Debug, Clone)]
+pub struct ToolScope {
+    /// The call; also the key under which a repeat can be recognised.
+    pub call: CallId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The person.
+    pub from: Sender,
+    /// The conversation.
+    pub at: Address,
+}
+
+/// What a tool gives back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub text: String,
+    /// Files that go to the person with the answer.
+    pub files: Vec<FileRef>,
+}
+
+/// Why a tool gave nothing back. The text goes to the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// The arguments do not fit; the model may correct them.
+    #[error("the arguments do not fit: {0}")]
+    Arguments(String),
+    /// It was tried and did not work.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The tools of an agent, in a stable order.
+#[derive(Clone, Default)]
+pub struct Toolbox {
+    tools: BTreeMap<String, Arc<dyn Tool>>,
+}
+
+impl Toolbox {
+    /// Adds a tool; one with the same name is replaced.
+    pub fn with(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.insert(tool.spec().name, Arc::new(tool));
+        self
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name)
+    }
+
+    /// All of them as the model sees them, always in the same order.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.values().map(|tool| tool.spec()).collect()
+    }
+}

@@ -1,0 +1,1 @@
+//! Files and environment to typed values that know where they came from.

@@ -1,0 +1,1 @@
+//! The shell: intake, lanes, turns, delivery, supervision. Tasks are spawned only here.

@@ -1,0 +1,37 @@
+//! What we say in a chat.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ChoiceId, FileRef, MessageId};
+
+/// One thing to say: Markdown, files and the answers it offers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// CommonMark, whatever the platform's own dialect is.
+    pub text: String,
+    /// Files that go along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileRef>,
+    /// Answers to choose from. Empty when nothing is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
+    /// The message this answers, on platforms that show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<MessageId>,
+}
+
+impl Content {
+    /// Text and nothing else.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// One answer that a question offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What comes back when it is pressed.
+    pub id: ChoiceId,
+    /// What the person reads.
+    pub label: String,
+}

@@ -1,0 +1,124 @@
+//! What a conversation consists of, once and for good.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CallId, Choice, FileRef, OutboundId, Sender, Timestamp, TurnId};
+
+/// One entry of a transcript. Entries are appended, never changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its place in the session, counting from one.
+    pub number: u32,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The turn it belongs to; none for what was said outside a turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    /// What it says.
+    pub body: EntryBody,
+}
+
+/// What an entry says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryBody {
+    /// A person spoke.
+    Said {
+        /// Who.
+        from: Sender,
+        /// What.
+        text: String,
+        /// Files sent along.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileRef>,
+    },
+    /// The model finished one step: text, calls, or both.
+    Answered {
+        /// The visible text.
+        text: String,
+        /// Files the agent sends along.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileRef>,
+        /// Tools it wants called before it goes on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+        /// What the provider wants to see again verbatim, such as signed reasoning.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning: Option<String>,
+        /// What the step cost.
+        #[serde(default)]
+        usage: Usage,
+        /// How it went out; none for a step that was followed by tool calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sent: Option<OutboundId>,
+    },
+    /// A tool returned.
+    Returned {
+        /// The call it answers.
+        call: CallId,
+        /// Result as the model reads it.
+        output: String,
+        /// Whether the tool says it went wrong.
+        #[serde(default)]
+        failed: bool,
+    },
+    /// The gateway said something itself: a command's answer, an error, a question. The model does
+    /// not see it.
+    Noticed {
+        /// What it said.
+        text: String,
+        /// Answers it offered.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        choices: Vec<Choice>,
+        /// How it went out.
+        sent: OutboundId,
+    },
+}
+
+/// A call of a tool, complete: a call cut off in the middle never becomes one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The model's name for this call.
+    pub id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// A JSON object, as text, so that it goes back to the provider byte for byte.
+    pub arguments: String,
+}
+
+/// Tokens, as the provider counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Read, not counting what came from a cache.
+    pub input: u64,
+    /// Written, reasoning included.
+    pub output: u64,
+    /// Read from the provider's prompt cache.
+    pub cache_read: u64,
+    /// Written into the provider's prompt cache.
+    pub cache_write: u64,
+    /// The part of `output` that was reasoning.
+    pub reasoning: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.reasoning += other.reasoning;
+    }
+}
+
+/// Something the agent wants to know before it goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The tool call that asks; the answer becomes its result.
+    pub call: CallId,
+    /// What is asked.
+    pub text: String,
+    /// The answers offered; empty for a free answer.
+    pub choices: Vec<Choice>,
+}

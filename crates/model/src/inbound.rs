@@ -1,0 +1,48 @@
+//! What arrives from a platform.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, ChoiceId, EventId, FileRef, MessageId, Sender, Timestamp};
+
+/// One event from a platform, decoded and verified, on its way into the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbound {
+    /// Equal for every delivery of the same event.
+    pub id: EventId,
+    /// When the platform says it happened. Order is decided by the journal, not by this.
+    pub at: Timestamp,
+    /// Who caused it.
+    pub from: Sender,
+    /// Where it happened, which is also where answers go.
+    pub to: Address,
+    /// What happened.
+    pub kind: InboundKind,
+}
+
+/// What happened in a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InboundKind {
+    /// Somebody said something. Slash commands are said too; the session recognises them.
+    Said(Message),
+    /// Somebody chose one of the answers offered.
+    Pressed(ChoiceId),
+    /// Somebody asked for the running turn to stop, by a control that is not a message.
+    Stopped,
+}
+
+/// What a person says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// The platform's id of it, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<MessageId>,
+    /// The text as typed.
+    pub text: String,
+    /// Files sent along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileRef>,
+    /// The message it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<MessageId>,
+}

@@ -1,0 +1,56 @@
+//! What we do in a chat.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Content, MessageId, OutboundId, Timestamp};
+
+/// One act in one chat. The id is stable across retries and restarts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outbound {
+    /// Names this act for good.
+    pub id: OutboundId,
+    /// Where it happens.
+    pub to: Address,
+    /// What happens.
+    pub act: Act,
+}
+
+/// What can be done in a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    /// Say something new.
+    Post(Content),
+    /// Replace the text of a message of ours.
+    Edit {
+        /// The message as its platform names it.
+        message: MessageId,
+        /// The whole new content.
+        content: Content,
+    },
+    /// Show what an answer looks like so far; the `Post` with the same delivery replaces it.
+    Draft(Content),
+    /// Remove a message of ours.
+    Delete {
+        /// The message as its platform names it.
+        message: MessageId,
+    },
+    /// Put a reaction on a message.
+    React {
+        /// The message as its platform names it.
+        message: MessageId,
+        /// One emoji.
+        emoji: String,
+    },
+    /// Show that an answer is being worked on.
+    Typing,
+}
+
+/// Proof that a platform took an act.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The platform's name for what was created, where it tells.
+    pub message: Option<MessageId>,
+    /// When it was taken.
+    pub at: Timestamp,
+}

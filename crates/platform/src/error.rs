@@ -1,0 +1,146 @@
+//! What can go wrong with a platform, named for what the caller must do about it.
+
+use std::time::Duration;
+
+/// Why an act was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The platform asks us to wait.
+    #[error("asked to wait {} s", after.as_secs())]
+    Throttled {
+        /// For how long.
+        after: Duration,
+    },
+    /// The chat, or our place in it, no longer exists.
+    #[error("the chat is gone: {reason}")]
+    Gone {
+        /// In the platform's words.
+        reason: String,
+    },
+    /// Our credentials are not accepted any more.
+    #[error("not authorized: {reason}")]
+    Unauthorized {
+        /// In the platform's words.
+        reason: String,
+    },
+    /// The platform cannot read our formatting; plain text will do.
+    #[error("the formatting was not accepted: {reason}")]
+    Unreadable {
+        /// In the platform's words.
+        reason: String,
+    },
+    /// The platform will never accept this act.
+    #[error("refused: {reason}")]
+    Rejected {
+        /// In the platform's words.
+        reason: String,
+    },
+    /// Nothing left this machine: the platform cannot be reached at the moment.
+    #[error("cannot be reached: {reason}")]
+    Unreachable {
+        /// What stood in the way.
+        reason: String,
+    },
+    /// The request left and no answer came: it may or may not have arrived.
+    #[error("no confirmation: {reason}")]
+    Unconfirmed {
+        /// What happened instead of an answer.
+        reason: String,
+    },
+}
+
+/// What becomes of an act that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Send it again, unchanged: it did not arrive. Does not count as an attempt.
+    Retry {
+        /// When the platform said so; else the gateway's own backoff.
+        after: Option<Duration>,
+    },
+    /// Send it again without formatting.
+    Plain,
+    /// It may have arrived. Send it again only under the same key, or marked.
+    Unsure,
+    /// Give up on this act and say so.
+    Drop,
+    /// Keep the act, stop the account, and call for a human.
+    Suspend,
+}
+
+impl SendError {
+    /// The one decision about a failed act.
+    pub fn fate(&self) -> Fate {
+        match self {
+            Self::Throttled { after } => Fate::Retry { after: Some(*after) },
+            Self::Unreachable { .. } => Fate::Retry { after: None },
+            Self::Unreadable { .. } => Fate::Plain,
+            Self::Unconfirmed { .. } => Fate::Unsure,
+            Self::Gone { .. } | Self::Rejected { .. } => Fate::Drop,
+            Self::Unauthorized { .. } => Fate::Suspend,
+        }
+    }
+}
+
+/// Why an account could not be connected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// Trying again later may help.
+    #[error("cannot be reached: {reason}")]
+    Unreachable {
+        /// What stood in the way.
+        reason: String,
+    },
+    /// A human has to change something.
+    #[error("{problem}")]
+    Refused {
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        hint: String,
+    },
+}
+
+/// Why a connected account stopped being heard.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// The connection broke; connecting again may help.
+    #[error("connection lost: {reason}")]
+    Lost {
+        /// What happened.
+        reason: String,
+    },
+    /// Somebody else is connected in our place.
+    #[error("another connection took over: {reason}")]
+    Conflict {
+        /// In the platform's words.
+        reason: String,
+    },
+    /// Our credentials are not accepted any more.
+    #[error("not authorized: {reason}")]
+    Unauthorized {
+        /// In the platform's words.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_has_one_fate() {
+        let reason = || "r".to_owned();
+        let wait = Duration::from_secs(5);
+        for (error, fate) in [
+            (SendError::Throttled { after: wait }, Fate::Retry { after: Some(wait) }),
+            (SendError::Unreachable { reason: reason() }, Fate::Retry { after: None }),
+            (SendError::Unreadable { reason: reason() }, Fate::Plain),
+            (SendError::Unconfirmed { reason: reason() }, Fate::Unsure),
+            (SendError::Gone { reason: reason() }, Fate::Drop),
+            (SendError::Rejected { reason: reason() }, Fate::Drop),
+            (SendError::Unauthorized { reason: reason() }, Fate::Suspend),
+        ] {
+            assert_eq!(error.fate(), fate, "{error}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The contract every platform keeps: how it is declared, connected, heard and spoken to.
+//!
+//! No vendor is named here. Authorization, retry, backoff, dedupe, splitting, queueing and reconnects
+//! are the gateway's; a platform translates between its vendor's wire and the nouns of `model`.
+#![forbid(unsafe_code)]
+
+mod error;
+mod link;
+mod lower;
+mod ports;
+mod registration;
+
+pub use error::{ConnectError, Fate, LinkError, SendError};
+pub use link::{
+    Ack, Arrival, Arrivals, Batch, Committed, Cursor, Incoming, Link, Outgoing, Verdict,
+};
+pub use lower::lower;
+pub use ports::{
+    Archive, ArchiveError, ByteStream, Conversation, FileError, FileStore, Hit, Ports, Recorded,
+};
+pub use registration::{
+    Account, Identity, Platform, Registration, SettingsError, Spec, Startup, Surface,
+};

@@ -1,0 +1,107 @@
+//! A connected account: what it hears and how it is spoken to.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use talaria_model::{Inbound, Outbound, Receipt, Seq};
+
+use crate::{LinkError, SendError, Surface};
+
+/// A connected account. Dropping it disconnects.
+pub struct Link {
+    /// What it hears.
+    pub incoming: Incoming,
+    /// How it is spoken to.
+    pub outgoing: Arc<dyn Outgoing>,
+}
+
+/// How events reach us.
+pub enum Incoming {
+    /// The platform fetches or receives them itself.
+    Stream(Arrivals),
+    /// They come in by HTTP: the gateway mounts the routes on its own listener, and the handlers
+    /// put what they receive into the stream.
+    Served {
+        /// Where the routes are mounted.
+        on: Surface,
+        /// The platform's pages and endpoints.
+        routes: axum::Router,
+        /// What the handlers received.
+        arrivals: Arrivals,
+    },
+    /// The platform only speaks.
+    Nothing,
+}
+
+/// What a platform hears. The next item is asked for only after the one before was committed, so a
+/// platform that acknowledges by asking for more cannot acknowledge too early.
+pub type Arrivals = BoxStream<'static, Result<Arrival, LinkError>>;
+
+/// One item a platform hears.
+pub enum Arrival {
+    /// Events, which may be none.
+    Batch(Batch),
+    /// Proof that the connection still works, although nothing happened.
+    Alive,
+}
+
+/// Events that are committed together with the position behind them.
+pub struct Batch {
+    /// In the order in which they happened.
+    pub events: Vec<Inbound>,
+    /// The platform's position after these events, on platforms that have one.
+    pub cursor: Option<Cursor>,
+    /// Told once the events are safe.
+    pub ack: Ack,
+}
+
+/// A platform's own position: an offset, a token, a sequence. Opaque to everybody else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor(pub String);
+
+/// Tells the platform what became of a batch. Dropped unused, it means that nothing was stored and
+/// the vendor should deliver again.
+pub struct Ack(Option<Box<dyn FnOnce(Committed) + Send>>);
+
+impl Ack {
+    /// For platforms that acknowledge by asking for the next batch.
+    pub fn unneeded() -> Self {
+        Self(None)
+    }
+
+    /// Calls `then` after the commit.
+    pub fn with(then: impl FnOnce(Committed) + Send + 'static) -> Self {
+        Self(Some(Box::new(then)))
+    }
+
+    /// Called by the gateway once the commit is on disk.
+    pub fn committed(self, committed: Committed) {
+        if let Some(then) = self.0 {
+            then(committed);
+        }
+    }
+}
+
+/// What the commit made of each event of a batch, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed(pub Vec<Verdict>);
+
+/// What became of one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is in the journal.
+    Journalled(Seq),
+    /// It was there already; nothing changed.
+    Repeated,
+    /// Policy does not let this sender in. Recorded, not processed.
+    Denied,
+}
+
+/// Speaks on a platform.
+#[async_trait]
+pub trait Outgoing: Send + Sync {
+    /// Carries out one act that `lower` has made fit. Fails only in ways that say what to do.
+    async fn send(&self, outbound: &Outbound) -> Result<Receipt, SendError>;
+}

@@ -1,0 +1,1 @@
+//! Every built-in platform, a folder each, and the one list of them.

@@ -1,0 +1,1 @@
+//! LLM APIs, a folder each.

@@ -1,0 +1,1 @@
+//! Markdown to a document tree, to each dialect, and the splitter.

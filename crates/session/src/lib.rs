@@ -1,0 +1,1 @@
+//! The heart, pure: what a session is and what it does with each event.

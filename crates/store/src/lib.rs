@@ -1,0 +1,1 @@
+//! The store contract, its suite, and the store in memory.

@@ -1,0 +1,1 @@
+//! What tests share: a clock that is told the time, scripted vendors and agents, the contract suites.
