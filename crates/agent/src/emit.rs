@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use futures::stream::StreamExt;
 
-use crate::{AgentEvent, Events};
+use talaria_model::AgentEvent;
+
+use crate::Events;
 
 /// Hands events to whoever drives the turn.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ mod emit;
 mod llm;
 mod tool;
 
-pub use contract::{Agent, AgentEvent, Answer, Events, Failure, Preview, Running, Turn, Word};
+pub use contract::{Agent, Events, Preview, Running, Turn};
 pub use emit::{Emitter, events};
 pub use llm::{
     Delta, Deltas, FinishReason, Part, Prompt, PromptMessage, Provider, ProviderError, Retry,

@@ -32,6 +32,14 @@ pub enum EntryBody {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<FileRef>,
     },
+    /// A person typed something that is not for the model: a command, or the answer to a question,
+    /// which reaches the model as the result of the call that asked.
+    Aside {
+        /// Who.
+        from: Sender,
+        /// What.
+        text: String,
+    },
     /// The model finished one step: text, calls, or both.
     Answered {
         /// The visible text.

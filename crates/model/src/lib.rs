@@ -15,6 +15,7 @@ mod inbound;
 mod outbound;
 mod secret;
 mod time;
+mod turn;
 
 pub use address::{Address, Chat, ChatKind, Sender};
 pub use capabilities::{
@@ -32,3 +33,4 @@ pub use inbound::{Inbound, InboundKind, Message};
 pub use outbound::{Act, Outbound, Receipt};
 pub use secret::Secret;
 pub use time::Timestamp;
+pub use turn::{AgentEvent, Answer, Failure, Word};

@@ -1,1 +1,127 @@
-//! The store contract, its suite, and the store in memory.
+//! The store contract: what has to survive the process, and the only ways to change it.
+//!
+//! A store keeps the journal, sessions, transcripts and the outbox. It decides nothing: it makes
+//! what was decided durable, all of it or nothing, and answers questions. It knows no platform, no
+//! agent and no clock.
+#![forbid(unsafe_code)]
+
+mod commit;
+mod outbox;
+mod reading;
+
+use async_trait::async_trait;
+use talaria_model::{
+    AccountId, Address, Entry, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+};
+use talaria_session::{Ended, Session, SessionKey};
+
+pub use commit::{Admitted, Commit, Delivered, JournalChange, JournalState};
+pub use outbox::{Parcel, ParcelState, Settlement};
+pub use reading::{Counts, Found, Recorded, SearchScope, Summary};
+
+/// What has to survive. Every method that writes returns once the write is on disk.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Journals a batch together with the account's cursor, in one commit. An event that is already
+    /// there is reported as such and changes nothing; the cursor moves all the same.
+    async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError>;
+
+    /// Where the account's last batch ended.
+    async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError>;
+
+    /// The session, if there is one. Its rules are the default; the caller sets them.
+    async fn load(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
+
+    /// Makes one step of a session durable: its state, journal changes, entries and parcels.
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
+
+    /// Journal rows of a session that no step has taken yet, in order.
+    async fn unread(
+        &self,
+        key: &SessionKey,
+        limit: usize,
+    ) -> Result<Vec<(Seq, Inbound)>, StoreError>;
+
+    /// The newest entries of one life of a conversation, oldest first.
+    async fn history(&self, session: &SessionId, limit: usize) -> Result<Vec<Entry>, StoreError>;
+
+    /// Names a preview that is about to be posted. Its delivery's final text will replace it.
+    async fn preview(&self, outbound: &Outbound) -> Result<(), StoreError>;
+
+    /// Says that a parcel is about to leave. Must be durable before its first byte does.
+    async fn attempt(&self, id: &OutboundId) -> Result<(), StoreError>;
+
+    /// Says what became of a parcel or preview.
+    async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError>;
+
+    /// What still has to be delivered to an address, in order.
+    async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError>;
+
+    /// Begins a life of the process: what was on its way is unsure from here on. Says how the life
+    /// before ended; a store that was never opened ended cleanly.
+    async fn recover(&self) -> Result<Ended, StoreError>;
+
+    /// Sessions with something to do: a turn in hand, something waiting, or something unread.
+    async fn restless(
+        &self,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError>;
+
+    /// Addresses with something to deliver.
+    async fn undelivered(
+        &self,
+        after: Option<Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, StoreError>;
+
+    /// Says that the process ends because it was asked to.
+    async fn close(&self) -> Result<(), StoreError>;
+
+    /// Conversations of an account, or of all, the most recently used first.
+    async fn conversations(
+        &self,
+        account: Option<&AccountId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError>;
+
+    /// The newest entries of a conversation over all its lives that stand before `before`, oldest
+    /// first.
+    async fn transcript(
+        &self,
+        key: &SessionKey,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Entries that contain all the words, or the text as a substring, best first.
+    async fn search(
+        &self,
+        scope: SearchScope,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError>;
+
+    /// How much of everything there is.
+    async fn counts(&self) -> Result<Counts, StoreError>;
+
+    /// Forgets journal rows and parcels that ended before `before`. Entries stay.
+    async fn prune(&self, before: Timestamp) -> Result<u64, StoreError>;
+}
+
+/// Why a store did not do it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing was written; trying again may help: the disk is full or busy.
+    #[error("the store cannot write at the moment: {reason}")]
+    Unavailable {
+        /// What stands in the way.
+        reason: String,
+    },
+    /// The store holds something it cannot read. A human has to look.
+    #[error("the store is damaged: {reason}")]
+    Damaged {
+        /// What was found.
+        reason: String,
+    },
+}

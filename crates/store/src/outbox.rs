@@ -1,0 +1,69 @@
+//! What has to be delivered.
+
+use talaria_model::{MessageId, Outbound, Receipt, Timestamp};
+
+/// One act that has to be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parcel {
+    /// What and where.
+    pub outbound: Outbound,
+    /// How far it is.
+    pub state: ParcelState,
+    /// The message that already shows it, or its preview, where known. It is edited, not repeated.
+    pub shown: Option<MessageId>,
+    /// How often it left this machine.
+    pub attempts: u32,
+    /// Not to be sent before this.
+    pub not_before: Option<Timestamp>,
+    /// When it was decided.
+    pub at: Timestamp,
+}
+
+/// How far a parcel is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParcelState {
+    /// It has not left this machine.
+    Ready,
+    /// The formatting was not accepted: it is to be sent as plain text.
+    Plain,
+    /// It, or its preview, may have arrived: it is resent under the same key, or marked.
+    Unsure,
+    /// It is leaving.
+    Attempting,
+    /// Only its preview is there so far; the text comes with the end of the turn.
+    Previewing,
+    /// The platform has it. Final.
+    Delivered,
+    /// The platform will never take it. Final.
+    Undeliverable,
+    /// We gave up on it. Final.
+    Abandoned,
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    /// The platform has it.
+    Delivered(Receipt),
+    /// The platform shows its preview as this message; none when nothing of it is visible.
+    Previewed(Option<MessageId>),
+    /// It did not arrive and is tried again at that time. The attempt does not count.
+    Again {
+        /// Not before.
+        at: Timestamp,
+    },
+    /// It did not arrive and is tried again as plain text.
+    Plain,
+    /// It may have arrived.
+    Unsure,
+    /// The platform will never take it.
+    Undeliverable {
+        /// In the platform's words.
+        reason: String,
+    },
+    /// We give up on it.
+    Abandoned {
+        /// Why.
+        reason: String,
+    },
+}
