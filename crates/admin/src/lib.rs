@@ -1,1 +1,15 @@
-//! The local API that the CLI talks to, and the HTTP listeners.
+//! How the gateway is reached from outside the chat platforms: its HTTP listener, its local socket,
+//! and the typed API that the command line talks to.
+//!
+//! It shows what the gateway knows and passes on what an operator asks for. It decides nothing about
+//! sessions and knows no platform by name: the pages and webhooks it serves are the platforms' own.
+#![forbid(unsafe_code)]
+
+pub mod answers;
+pub mod api;
+mod doors;
+mod http;
+mod listener;
+mod local;
+
+pub use doors::{Doors, OpenError, Operator};

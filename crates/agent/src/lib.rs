@@ -5,15 +5,22 @@
 //! gateway's to make the first one durable.
 #![forbid(unsafe_code)]
 
+mod builtin;
 mod contract;
 mod emit;
 mod llm;
+mod ports;
+mod prompt;
 mod tool;
+pub mod tools;
 
+pub use builtin::{BuiltIn, Settings};
 pub use contract::{Agent, Events, Preview, Running, Turn};
 pub use emit::{Emitter, events};
 pub use llm::{
     Delta, Deltas, FinishReason, Part, Prompt, PromptMessage, Provider, ProviderError, Retry,
     ToolSpec,
 };
+pub use ports::{Attachments, Memory, Recall};
+pub use prompt::Sight;
 pub use tool::{EffectClass, Tool, ToolError, ToolOutput, ToolScope, Toolbox};

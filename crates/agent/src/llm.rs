@@ -92,6 +92,9 @@ pub enum Delta {
     Text(String),
     /// More reasoning, for display.
     Reasoning(String),
+    /// Forget what this completion said so far: it failed half-way and starts again from the
+    /// beginning, perhaps by another provider.
+    Restarted,
     /// The model ended. Carries everything that is only known complete.
     Finished {
         /// Why.
@@ -206,6 +209,21 @@ pub enum Retry {
 }
 
 impl ProviderError {
+    /// What the person is told: one short, true sentence, and what they can do about it.
+    pub fn sentence(&self) -> String {
+        let problem = self.to_string();
+        let mut letters = problem.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        let problem = first.chain(letters).collect::<String>();
+        match self {
+            Self::TooLong => format!("{problem}. `/new` begins a new one."),
+            Self::Unauthorized { .. } | Self::Rejected { .. } => {
+                format!("{problem}. `talaria model` shows what is set.")
+            }
+            _ => format!("{problem}. Please try again."),
+        }
+    }
+
     /// The one decision about a failed completion.
     pub fn retry(&self) -> Retry {
         match self {

@@ -1,1 +1,164 @@
-//! The shell: intake, lanes, turns, delivery, supervision. Tasks are spawned only here.
+//! The shell: intake, lanes, turns, delivery, supervision.
+//!
+//! It carries data between platforms, sessions, the agent and the store, and decides nothing that a
+//! session or a platform could decide. It knows the contracts and none of their implementations.
+//! Tasks are spawned here and nowhere else.
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod archive;
+mod attachments;
+mod backoff;
+mod chats;
+mod delivery;
+mod files;
+mod intake;
+mod lane;
+mod lanes;
+mod preview;
+mod recall;
+mod shared;
+mod tasks;
+mod turn;
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use talaria_agent::Agent;
+use talaria_clock::Clock;
+use talaria_model::{AccountId, Timestamp};
+use talaria_platform::{Account, FileStore};
+use talaria_session::{Access, Ended, Rules, Scope};
+use talaria_store::{Store, StoreError};
+
+use crate::shared::Shared;
+
+pub use accounts::{AccountState, AccountStatus};
+pub use attachments::StoredAttachments;
+pub use files::DiskFiles;
+pub use recall::StoreRecall;
+pub use shared::{Limits, Routes};
+
+/// Everything a gateway is made of.
+pub struct Parts {
+    /// What survives.
+    pub store: Arc<dyn Store>,
+    /// Who answers.
+    pub agent: Arc<dyn Agent>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Files that travel with messages.
+    pub files: Arc<dyn FileStore>,
+    /// The accounts to connect.
+    pub accounts: Vec<AccountPlan>,
+    /// Who shares a session.
+    pub scope: Scope,
+    /// What applies to every session.
+    pub rules: Rules,
+    /// What is bounded by how much.
+    pub limits: Limits,
+}
+
+/// An account to connect.
+#[derive(Clone)]
+pub struct AccountPlan {
+    /// Its name.
+    pub id: AccountId,
+    /// Its platform and settings.
+    pub account: Account,
+    /// Who it listens to.
+    pub access: Access,
+    /// Its private folder.
+    pub folder: PathBuf,
+}
+
+/// A running gateway. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Gateway {
+    shared: Arc<Shared>,
+}
+
+impl Gateway {
+    /// Takes up what the last run left, and connects the accounts. Returns once the work of the
+    /// last run is in hand; connecting goes on in the background.
+    pub async fn start(parts: Parts) -> Result<Self, StoreError> {
+        let ended = parts.store.recover().await?;
+        let started = parts.clock.now();
+        let shared = Shared::new(parts, started);
+        // Accounts first: what is resumed below may have something to say at once.
+        accounts::start(&shared);
+        lanes::resume(&shared, ended).await?;
+        chats::resume(&shared).await?;
+        tasks::spawn_maintenance(&shared);
+        if ended == Ended::Abruptly {
+            tracing::info!("the last run ended abruptly; its work has been taken up again");
+        }
+        Ok(Self { shared })
+    }
+
+    /// Waits until each account that always exists has been connected once, or could not be.
+    pub async fn first_connections(&self) {
+        accounts::first_connections(&self.shared).await;
+    }
+
+    /// The HTTP routes of the connected accounts.
+    pub fn routes(&self) -> Routes {
+        self.shared.routes.clone()
+    }
+
+    /// How the accounts are doing.
+    pub fn accounts(&self) -> Vec<AccountStatus> {
+        accounts::statuses(&self.shared)
+    }
+
+    /// What survives.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// When this run began.
+    pub fn started(&self) -> Timestamp {
+        self.shared.started
+    }
+
+    /// The time.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    /// Sessions that are in memory at the moment.
+    pub fn lanes_in_memory(&self) -> usize {
+        self.shared.lanes.len()
+    }
+
+    /// Lets another agent answer from the next turn on; turns in hand keep theirs.
+    pub fn set_agent(&self, agent: Arc<dyn Agent>) {
+        *self.shared.agent.write().unwrap_or_else(PoisonError::into_inner) = agent;
+    }
+
+    /// Stops: nothing more is taken in, turns in hand get `grace` to finish, and what is not
+    /// finished then goes on in the next run.
+    pub async fn stop(&self, grace: Duration) {
+        let shared = &self.shared;
+        shared.intake_closed.cancel();
+        let quiet = async {
+            while shared.turns_in_hand() > 0 || shared.chats.busy(shared) {
+                shared.clock.sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            () = quiet => {}
+            () = shared.clock.sleep(grace) => {
+                tracing::info!(turns = shared.turns_in_hand(), "leaving turns for the next run");
+            }
+        }
+        shared.tasks.stop().await;
+        if let Err(error) = shared.store.close().await {
+            tracing::warn!(%error, "the store could not be closed; the next run will check it");
+        }
+    }
+}
+
+/// The agent that answers, which may be replaced while the gateway runs.
+type AgentSlot = RwLock<Arc<dyn Agent>>;

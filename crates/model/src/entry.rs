@@ -66,6 +66,9 @@ pub enum EntryBody {
         call: CallId,
         /// Result as the model reads it.
         output: String,
+        /// Files that go to the person with the answer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileRef>,
         /// Whether the tool says it went wrong.
         #[serde(default)]
         failed: bool,

@@ -59,6 +59,8 @@ pub enum AgentEvent {
         call: CallId,
         /// The result as the model reads it.
         output: String,
+        /// Files that go to the person with the answer.
+        files: Vec<FileRef>,
         /// Whether the tool says it went wrong.
         failed: bool,
     },

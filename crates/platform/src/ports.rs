@@ -53,6 +53,12 @@ pub enum FileError {
         /// The limit.
         limit: u64,
     },
+    /// All files together are as many bytes as the gateway keeps.
+    #[error("the gateway keeps no more than {quota} bytes of files")]
+    Full {
+        /// The quota.
+        quota: u64,
+    },
     /// No such file.
     #[error("there is no such file")]
     Missing,

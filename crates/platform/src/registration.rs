@@ -127,6 +127,18 @@ pub struct Account {
 type Connect = Arc<dyn Fn(Ports) -> BoxFuture<'static, Result<Link, ConnectError>> + Send + Sync>;
 
 impl Account {
+    /// An account whose settings were read elsewhere.
+    pub fn new(
+        spec: Spec,
+        capabilities: Capabilities,
+        connect: impl Fn(Ports) -> BoxFuture<'static, Result<Link, ConnectError>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self { spec, capabilities, connect: Arc::new(connect) }
+    }
+
     /// Connects.
     pub fn connect(&self, ports: Ports) -> BoxFuture<'static, Result<Link, ConnectError>> {
         (self.connect)(ports)
@@ -136,9 +148,8 @@ impl Account {
 fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
     let settings: P::Settings = serde_json::from_value(settings)
         .map_err(|error| SettingsError { problem: error.to_string() })?;
-    Ok(Account {
-        spec: P::SPEC,
-        capabilities: P::capabilities(&settings),
-        connect: Arc::new(move |ports| Box::pin(P::connect(settings.clone(), ports))),
-    })
+    let capabilities = P::capabilities(&settings);
+    let connect =
+        move |ports| -> BoxFuture<'static, _> { Box::pin(P::connect(settings.clone(), ports)) };
+    Ok(Account::new(P::SPEC, capabilities, connect))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use talaria_model::{AccountId, ChatId, ChatKind, Inbound, SenderId, ThreadId};
+use talaria_model::{AccountId, Address, ChatId, ChatKind, Inbound, SenderId, ThreadId};
 
 /// Names a session for as long as its chat exists. A value: it is stored whole, and its printed
 /// form is for people, logs and files only.
@@ -55,7 +55,11 @@ pub enum ThreadSessions {
 impl SessionKey {
     /// The session that an event belongs to.
     pub fn of(inbound: &Inbound, scope: Scope) -> Self {
-        let to = &inbound.to;
+        Self::between(&inbound.from.id, &inbound.to, scope)
+    }
+
+    /// The session in which a person speaks at an address.
+    pub fn between(from: &SenderId, to: &Address, scope: Scope) -> Self {
         let per_member = match (to.chat.kind, &to.thread) {
             (ChatKind::Dm, _) => false,
             (ChatKind::Thread, _) | (_, Some(_)) => scope.threads == ThreadSessions::PerMember,
@@ -66,7 +70,7 @@ impl SessionKey {
             kind: to.chat.kind,
             chat: to.chat.id.clone(),
             thread: to.thread.clone(),
-            member: per_member.then(|| inbound.from.id.clone()),
+            member: per_member.then(|| from.clone()),
         }
     }
 }
@@ -87,7 +91,7 @@ impl fmt::Display for SessionKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use talaria_model::{Address, Chat, EventId, InboundKind, Message, Sender, Timestamp};
+    use talaria_model::{Chat, EventId, InboundKind, Message, Sender, Timestamp};
 
     fn key(kind: ChatKind, thread: Option<&'static str>, scope: Scope) -> String {
         let inbound = Inbound {

@@ -207,11 +207,11 @@ impl Session {
                     hand.started.push(call);
                 }
             }
-            AgentEvent::Called { call, output, failed } => {
+            AgentEvent::Called { call, output, files, failed } => {
                 if let Some(hand) = self.hand_mut() {
                     hand.started.retain(|started| *started != call);
                 }
-                self.record(EntryBody::Returned { call, output, failed }, now, effects);
+                self.record(EntryBody::Returned { call, output, files, failed }, now, effects);
             }
             AgentEvent::Asked(question) => self.ask(question, now, effects),
             AgentEvent::Took { seqs } => self.took(&seqs, now, effects),
@@ -362,17 +362,16 @@ impl Session {
     }
 
     fn restarted(&mut self, ended: Ended, now: Timestamp, effects: &mut Vec<Effect>) {
-        if ended == Ended::Abruptly
-            && let Phase::Thinking(hand) = &mut self.phase
-        {
-            hand.deaths += 1;
+        if let Phase::Thinking(hand) = &mut self.phase {
+            // The time during which nothing ran is not the turn's.
+            hand.deadline = now + self.rules.turn_limit;
+            hand.deaths += u8::from(ended == Ended::Abruptly);
             if hand.deaths >= DEATHS_UNTIL_QUARANTINE {
                 return self.quarantine(now, effects);
             }
         }
         match &self.phase {
             Phase::Idle => self.start_next(now, effects),
-            Phase::Thinking(hand) if hand.deadline <= now => self.woke(now, effects),
             Phase::Thinking(hand) => again(hand, None, effects),
             Phase::Asking { hand, question, .. } => {
                 again(hand, Some(question.clone()), effects);

@@ -1,0 +1,121 @@
+//! Opens the two doors, the HTTP listener and the local socket, and serves them.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use talaria_gateway::Gateway;
+use tokio::net::{TcpListener, UnixListener};
+
+use crate::listener::{Local, Tcp};
+use crate::{api, http, local};
+
+/// What only the program around the gateway can do.
+#[async_trait]
+pub trait Operator: Send + Sync {
+    /// The model that answers, as people write it.
+    fn model(&self) -> String;
+
+    /// Reads the configuration again. The error is what is wrong with it; nothing changed then.
+    async fn reload(&self) -> Result<api::Reloaded, String>;
+
+    /// Ends the program as if it had been asked to by a signal.
+    fn stop(&self);
+}
+
+/// The two doors, open and not yet served.
+pub struct Doors {
+    http: TcpListener,
+    socket: UnixListener,
+    path: PathBuf,
+}
+
+/// Why a door could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another program listens there.
+    #[error("{address} is taken by another program")]
+    Taken {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The operating system does not let us listen there.
+    #[error("cannot listen on {address}: {source}")]
+    Refused {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The local socket could not be made.
+    #[error("cannot make the local socket {}: {source}", path.display())]
+    Socket {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Taken { .. } => {
+                "choose another port with `http.listen` in config.yaml, or TALARIA_HTTP__LISTEN"
+            }
+            Self::Refused { .. } => "check `http.listen` in config.yaml",
+            Self::Socket { .. } => "check that the home folder is on a local disk and writable",
+        }
+    }
+}
+
+impl Doors {
+    /// Opens both. The caller holds the lock on the home folder, so a socket that is already there
+    /// was left behind by a run that died.
+    pub async fn open(address: SocketAddr, socket: &Path) -> Result<Self, OpenError> {
+        let http = TcpListener::bind(address).await.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => OpenError::Taken { address },
+            _ => OpenError::Refused { address, source },
+        })?;
+        let failed = |source| OpenError::Socket { path: socket.to_owned(), source };
+        match std::fs::remove_file(socket) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let listener = UnixListener::bind(socket).map_err(failed)?;
+        std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok(Self { http, socket: listener, path: socket.to_owned() })
+    }
+
+    /// Where the HTTP listener is; the port is known even when it was left open.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.http.local_addr()
+    }
+
+    /// Serves both until `ended`.
+    pub async fn serve(
+        self,
+        gateway: Gateway,
+        operator: Arc<dyn Operator>,
+        user: u32,
+        ended: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let address = self.address()?.to_string();
+        let desk = local::Desk { gateway: gateway.clone(), operator, http: address };
+        let socket = Local::new(self.socket, self.path.clone(), user);
+        let served = tokio::select! {
+            served = axum::serve(Tcp::new(self.http), http::routes(gateway.routes())).into_future() => served,
+            served = axum::serve(socket, local::routes(desk)).into_future() => served,
+            () = ended => Ok(()),
+        };
+        // Left behind, it would only make the next client wait for nobody.
+        let _ = std::fs::remove_file(&self.path);
+        served
+    }
+}

@@ -1,0 +1,152 @@
+//! The local API: what the command line asks a running gateway.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use talaria_clock::rfc3339;
+use talaria_gateway::{AccountState, Gateway};
+use talaria_model::AccountId;
+use talaria_platform::Surface;
+
+use crate::answers::{self, AnswerError, Listing};
+use crate::doors::Operator;
+use crate::{api, http};
+
+#[derive(Clone)]
+pub(crate) struct Desk {
+    pub(crate) gateway: Gateway,
+    pub(crate) operator: Arc<dyn Operator>,
+    pub(crate) http: String,
+}
+
+/// What this user's processes can reach.
+pub(crate) fn routes(desk: Desk) -> Router {
+    Router::new()
+        .route("/v1/status", get(status))
+        .route("/v1/sessions", get(sessions))
+        .route("/v1/search", get(search))
+        .route("/v1/transcript", get(transcript))
+        .route("/v1/reload", post(reload))
+        .route("/v1/stop", post(stop))
+        .route("/{account}/{*rest}", any(account))
+        .with_state(desk)
+}
+
+async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> {
+    let gateway = &desk.gateway;
+    let counts = gateway.store().counts().await.map_err(AnswerError::from)?;
+    let now = gateway.clock().now();
+    Ok(Json(api::Status {
+        version: env!("CARGO_PKG_VERSION").into(),
+        pid: std::process::id(),
+        started: rfc3339(gateway.started()),
+        uptime_seconds: now.since(gateway.started()).as_secs(),
+        model: desk.operator.model(),
+        http: desk.http.clone(),
+        accounts: gateway.accounts().into_iter().map(account_of).collect(),
+        sessions: counts.sessions,
+        sessions_in_memory: gateway.lanes_in_memory() as u64,
+        turns_in_hand: counts.turns_in_hand,
+        unread: counts.unread,
+        quarantined: counts.quarantined,
+        denied: counts.denied,
+        undelivered: counts.undelivered,
+        failed: counts.failed,
+        entries: counts.entries,
+    }))
+}
+
+fn account_of(status: talaria_gateway::AccountStatus) -> api::Account {
+    let (state, problem) = match status.state {
+        AccountState::Connecting => ("connecting", None),
+        AccountState::Connected => ("connected", None),
+        AccountState::Waiting { reason } => ("waiting", Some(reason)),
+        AccountState::Refused { problem, hint } => ("refused", Some(format!("{problem}; {hint}"))),
+    };
+    api::Account {
+        name: status.id.to_string(),
+        platform: status.platform.into(),
+        state: state.into(),
+        problem,
+        heard: status.heard.map(rfc3339),
+    }
+}
+
+async fn sessions(
+    State(desk): State<Desk>,
+    Query(listing): Query<Listing>,
+) -> Result<Json<Vec<api::Session>>, Refusal> {
+    Ok(Json(answers::sessions(desk.gateway.store().as_ref(), &listing).await?))
+}
+
+async fn search(
+    State(desk): State<Desk>,
+    Query(listing): Query<Listing>,
+) -> Result<Json<Vec<api::Found>>, Refusal> {
+    Ok(Json(answers::search(desk.gateway.store().as_ref(), &listing).await?))
+}
+
+#[derive(Deserialize)]
+struct Which {
+    id: String,
+    #[serde(flatten)]
+    listing: Listing,
+}
+
+async fn transcript(
+    State(desk): State<Desk>,
+    Query(which): Query<Which>,
+) -> Result<Json<Vec<api::Entry>>, Refusal> {
+    let store = desk.gateway.store().as_ref();
+    Ok(Json(answers::transcript(store, &which.id, &which.listing).await?))
+}
+
+async fn reload(State(desk): State<Desk>) -> Result<Json<api::Reloaded>, Refusal> {
+    desk.operator
+        .reload()
+        .await
+        .map(Json)
+        .map_err(|problem| Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, problem })
+}
+
+async fn stop(State(desk): State<Desk>) -> StatusCode {
+    desk.operator.stop();
+    StatusCode::ACCEPTED
+}
+
+async fn account(
+    State(desk): State<Desk>,
+    Path((account, rest)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    let routes =
+        AccountId::new(account).ok().and_then(|id| desk.gateway.routes().of(Surface::Local, &id));
+    http::pass(routes, http::below(request, &rest)).await
+}
+
+struct Refusal {
+    status: StatusCode,
+    problem: String,
+}
+
+impl From<AnswerError> for Refusal {
+    fn from(error: AnswerError) -> Self {
+        let status = match error {
+            AnswerError::Request(_) => StatusCode::BAD_REQUEST,
+            AnswerError::Missing(_) => StatusCode::NOT_FOUND,
+            AnswerError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self { status, problem: error.to_string() }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status, Json(api::Problem { problem: self.problem })).into_response()
+    }
+}

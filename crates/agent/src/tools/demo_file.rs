@@ -1,0 +1,63 @@
+//! `demo_file`: lets the demo show an attachment. It is offered to the demo only.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::{JsonSchema, schema_for};
+use serde::Deserialize;
+use serde_json::Value;
+use talaria_model::CallId;
+
+use super::arguments;
+use crate::{Attachments, EffectClass, Tool, ToolError, ToolOutput, ToolScope, ToolSpec};
+
+/// Writes a small text file and attaches it to the answer.
+pub struct DemoFile {
+    attachments: Arc<dyn Attachments>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The name of the file.
+    name: String,
+    /// What is in it.
+    text: String,
+}
+
+impl DemoFile {
+    /// Keeps its file through `attachments`.
+    pub fn new(attachments: Arc<dyn Attachments>) -> Self {
+        Self { attachments }
+    }
+}
+
+#[async_trait]
+impl Tool for DemoFile {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "demo_file".into(),
+            description: "Attach a small text file to the answer.".into(),
+            parameters: schema_for!(Arguments).to_value(),
+        }
+    }
+
+    fn effect(&self) -> EffectClass {
+        // The same bytes have the same name, so a second start changes nothing.
+        EffectClass::Idempotent
+    }
+
+    async fn call(&self, given: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {
+        let Arguments { name, text } = arguments(given)?;
+        let file = self
+            .attachments
+            .save(&name, "text/plain", text.into_bytes())
+            .await
+            .map_err(ToolError::Failed)?;
+        Ok(ToolOutput { text: format!("Attached {}.", file.name), files: vec![file] })
+    }
+
+    async fn outcome(&self, _: &CallId) -> Result<Option<ToolOutput>, ToolError> {
+        Ok(None)
+    }
+}

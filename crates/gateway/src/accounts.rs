@@ -1,0 +1,283 @@
+//! Keeps every account connected, hears what it hears, and knows how it is doing.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use talaria_model::{AccountId, Capabilities, Timestamp};
+use talaria_platform::{
+    Arrival, Arrivals, ConnectError, Cursor, Incoming, Link, LinkError, Outgoing, Ports, Startup,
+};
+use tokio::sync::{Notify, watch};
+
+use crate::AccountPlan;
+use crate::archive::AccountArchive;
+use crate::backoff::Backoff;
+use crate::intake;
+use crate::shared::Shared;
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long an account rests that a human has to mend.
+const REFUSED_REST: Duration = Duration::from_secs(300);
+
+/// How an account is doing.
+#[derive(Debug, Clone)]
+pub struct AccountStatus {
+    /// Its name.
+    pub id: AccountId,
+    /// Its platform.
+    pub platform: &'static str,
+    /// How it is doing.
+    pub state: AccountState,
+    /// Since when.
+    pub since: Timestamp,
+    /// When it was last heard or known to be alive.
+    pub heard: Option<Timestamp>,
+}
+
+/// How an account is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountState {
+    /// It is being connected.
+    Connecting,
+    /// It works.
+    Connected,
+    /// It does not work at the moment and is tried again.
+    Waiting {
+        /// Why it does not work.
+        reason: String,
+    },
+    /// A human has to do something.
+    Refused {
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        hint: String,
+    },
+}
+
+/// The accounts of a gateway.
+pub(crate) struct Accounts {
+    accounts: BTreeMap<AccountId, Arc<ConnectedAccount>>,
+}
+
+/// An account and its present connection.
+pub(crate) struct ConnectedAccount {
+    pub(crate) plan: AccountPlan,
+    outgoing: watch::Sender<Option<Arc<dyn Outgoing>>>,
+    status: Mutex<AccountStatus>,
+    tried: watch::Sender<bool>,
+    suspended: Notify,
+}
+
+impl Accounts {
+    pub(crate) fn new(plans: Vec<AccountPlan>) -> Self {
+        let accounts = plans.into_iter().map(|plan| {
+            let status = AccountStatus {
+                id: plan.id.clone(),
+                platform: plan.account.spec.name,
+                state: AccountState::Connecting,
+                since: Timestamp::default(),
+                heard: None,
+            };
+            let account = ConnectedAccount {
+                outgoing: watch::Sender::new(None),
+                status: Mutex::new(status),
+                tried: watch::Sender::new(false),
+                suspended: Notify::new(),
+                plan,
+            };
+            (account.plan.id.clone(), Arc::new(account))
+        });
+        Self { accounts: accounts.collect() }
+    }
+
+    pub(crate) fn get(&self, id: &AccountId) -> Option<&Arc<ConnectedAccount>> {
+        self.accounts.get(id)
+    }
+
+    /// How to speak on an account, whenever it is connected. An account that is not configured is
+    /// never connected.
+    pub(crate) fn outgoing(&self, id: &AccountId) -> watch::Receiver<Option<Arc<dyn Outgoing>>> {
+        match self.get(id) {
+            Some(account) => account.outgoing.subscribe(),
+            None => watch::Sender::new(None).subscribe(),
+        }
+    }
+
+    /// Takes an account out of service: its credentials are not accepted any more.
+    pub(crate) fn suspend(&self, id: &AccountId, reason: &str) {
+        if let Some(account) = self.get(id) {
+            tracing::error!(account = %id, reason, "the account is suspended");
+            account.suspended.notify_one();
+        }
+    }
+}
+
+impl ConnectedAccount {
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.plan.account.capabilities
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AccountStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn becomes(&self, state: AccountState, now: Timestamp) {
+        let mut status = self.lock();
+        if status.state != state {
+            status.state = state;
+            status.since = now;
+        }
+    }
+
+    fn heard(&self, now: Timestamp) {
+        self.lock().heard = Some(now);
+    }
+}
+
+pub(crate) fn statuses(shared: &Shared) -> Vec<AccountStatus> {
+    shared.accounts.accounts.values().map(|account| account.lock().clone()).collect()
+}
+
+/// Begins to keep every account connected.
+pub(crate) fn start(shared: &Arc<Shared>) {
+    for account in shared.accounts.accounts.values() {
+        shared.tasks.spawn(keep_connected(shared.clone(), account.clone()));
+    }
+}
+
+pub(crate) async fn first_connections(shared: &Shared) {
+    for account in shared.accounts.accounts.values() {
+        if account.plan.account.spec.startup == Startup::Always {
+            // An error means that the gateway is going away.
+            let _ = account.tried.subscribe().wait_for(|tried| *tried).await;
+        }
+    }
+}
+
+async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
+    let mut backoff = Backoff::default();
+    let id = &account.plan.id;
+    loop {
+        account.becomes(AccountState::Connecting, shared.clock.now());
+        let connected = connect(&shared, &account).await;
+        let rest = match connected {
+            Ok(link) => {
+                tracing::info!(account = %id, platform = account.plan.account.spec.name, "connected");
+                backoff.reset();
+                let lost = carry(&shared, &account, link).await;
+                tracing::warn!(account = %id, error = %lost, "connection lost");
+                account.becomes(
+                    AccountState::Waiting { reason: lost.to_string() },
+                    shared.clock.now(),
+                );
+                backoff.next()
+            }
+            Err(ConnectError::Unreachable { reason }) => {
+                tracing::warn!(account = %id, reason, "cannot connect");
+                account.becomes(AccountState::Waiting { reason }, shared.clock.now());
+                backoff.next()
+            }
+            Err(ConnectError::Refused { problem, hint }) => {
+                tracing::error!(account = %id, problem, hint, "cannot connect");
+                account.becomes(AccountState::Refused { problem, hint }, shared.clock.now());
+                REFUSED_REST
+            }
+        };
+        account.tried.send_replace(true);
+        shared.clock.sleep(rest).await;
+    }
+}
+
+async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Link, ConnectError> {
+    let plan = &account.plan;
+    let cursor = shared
+        .store
+        .cursor(&plan.id)
+        .await
+        .map_err(|error| ConnectError::Unreachable { reason: error.to_string() })?;
+    let ports = Ports {
+        account: plan.id.clone(),
+        clock: shared.clock.clone(),
+        files: shared.files.clone(),
+        archive: Arc::new(AccountArchive { store: shared.store.clone(), account: plan.id.clone() }),
+        folder: plan.folder.clone(),
+        cursor: cursor.map(Cursor),
+    };
+    tokio::select! {
+        link = plan.account.connect(ports) => link,
+        () = shared.clock.sleep(CONNECT_TIMEOUT) => {
+            Err(ConnectError::Unreachable { reason: "connecting took too long".into() })
+        }
+    }
+}
+
+/// Listens for as long as the connection lasts.
+async fn carry(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, link: Link) -> LinkError {
+    let Link { incoming, outgoing } = link;
+    account.outgoing.send_replace(Some(outgoing));
+    account.becomes(AccountState::Connected, shared.clock.now());
+    account.tried.send_replace(true);
+    let lost = match incoming {
+        Incoming::Stream(arrivals) => {
+            listen(shared, account, arrivals, Redelivery::Reconnect).await
+        }
+        Incoming::Served { on, routes, arrivals } => {
+            shared.routes.mount(on, &account.plan.id, routes);
+            let lost = listen(shared, account, arrivals, Redelivery::Sender).await;
+            shared.routes.unmount(&account.plan.id);
+            lost
+        }
+        Incoming::Nothing => {
+            account.suspended.notified().await;
+            LinkError::Unauthorized { reason: "not accepted any more".into() }
+        }
+    };
+    account.outgoing.send_replace(None);
+    lost
+}
+
+/// Who delivers a batch again that could not be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Redelivery {
+    /// Whoever sent it: the dropped acknowledgement tells them.
+    Sender,
+    /// The platform, when it is connected again at the last stored cursor.
+    Reconnect,
+}
+
+async fn listen(
+    shared: &Arc<Shared>,
+    account: &Arc<ConnectedAccount>,
+    mut arrivals: Arrivals,
+    redelivery: Redelivery,
+) -> LinkError {
+    loop {
+        let arrival = tokio::select! {
+            biased;
+            () = shared.intake_closed.cancelled() => std::future::pending().await,
+            () = account.suspended.notified() => {
+                return LinkError::Unauthorized { reason: "not accepted any more".into() };
+            }
+            arrival = arrivals.next() => arrival,
+        };
+        match arrival {
+            Some(Ok(arrival)) => {
+                account.heard(shared.clock.now());
+                let Arrival::Batch(batch) = arrival else { continue };
+                if let Err(error) = intake::admit(shared, account, batch).await {
+                    tracing::warn!(account = %account.plan.id, %error, "cannot take anything in");
+                    if redelivery == Redelivery::Reconnect {
+                        return LinkError::Lost { reason: error.to_string() };
+                    }
+                }
+            }
+            Some(Err(error)) => return error,
+            None => return LinkError::Lost { reason: "the platform ended the connection".into() },
+        }
+    }
+}

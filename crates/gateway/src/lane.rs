@@ -1,0 +1,375 @@
+//! One serial lane per session: the only door into it.
+//!
+//! People, the agent, time and restarts are all events here, one after the other. A lane loads its
+//! session, steps it, makes the step durable, and only then lets its effects happen.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use talaria_model::{AgentEvent, Inbound, Seq, TurnId};
+use talaria_platform::lower;
+use talaria_session::{Closed, Effect, Ended, Event, Session, SessionKey};
+use talaria_store::{Commit, JournalChange, JournalState, StoreError};
+use tokio::sync::{Notify, oneshot};
+
+use crate::backoff::Backoff;
+use crate::shared::Shared;
+use crate::turn::{self, TurnHandle};
+
+/// How many rows are read from the journal at once when the inbox had no room.
+const PAGE: usize = 64;
+
+/// A panicking step is tried this often before its event is set aside.
+const PANICS_UNTIL_QUARANTINE: u32 = 3;
+
+/// The way to a lane.
+pub(crate) struct Lane {
+    pub(crate) key: SessionKey,
+    inbox: Mutex<Inbox>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Inbox {
+    /// Events that must not wait behind others.
+    control: VecDeque<(Seq, Inbound)>,
+    said: VecDeque<(Seq, Inbound)>,
+    /// There is more in the journal than in `said`; until it is read, nothing is put into `said`,
+    /// so that order holds.
+    behind: bool,
+    agent: VecDeque<(TurnId, AgentEvent, oneshot::Sender<Option<u32>>)>,
+    restarted: Option<Ended>,
+}
+
+impl Lane {
+    pub(crate) fn new(key: SessionKey) -> Self {
+        Self { key, inbox: Mutex::default(), wake: Notify::new() }
+    }
+
+    pub(crate) fn push(&self, seq: Seq, inbound: Inbound, room: usize) {
+        let mut inbox = self.lock();
+        if inbox.behind || inbox.said.len() >= room {
+            inbox.behind = true;
+        } else {
+            inbox.said.push_back((seq, inbound));
+        }
+        drop(inbox);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn push_control(&self, seq: Seq, inbound: Inbound) {
+        let mut inbox = self.lock();
+        // A flood of stops is one stop; the rest is read from the journal in its turn.
+        if inbox.control.len() < 8 {
+            inbox.control.push_back((seq, inbound));
+        } else {
+            inbox.behind = true;
+        }
+        drop(inbox);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn restart(&self, ended: Ended) {
+        let mut inbox = self.lock();
+        inbox.restarted = Some(ended);
+        inbox.behind = true;
+        drop(inbox);
+        self.wake.notify_one();
+    }
+
+    /// Tells the session what its agent did. Answers once that is durable: with the delivery that
+    /// the turn's next words will have, or with none when the turn is over.
+    pub(crate) async fn agent(&self, turn: TurnId, event: AgentEvent) -> Option<u32> {
+        let (told, durable) = oneshot::channel();
+        self.lock().agent.push_back((turn, event, told));
+        self.wake.notify_one();
+        durable.await.ok().flatten()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        let inbox = self.lock();
+        inbox.control.is_empty()
+            && inbox.said.is_empty()
+            && inbox.agent.is_empty()
+            && inbox.restarted.is_none()
+            && !inbox.behind
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs a lane until its session has had nothing to do for a while.
+pub(crate) async fn run(shared: Arc<Shared>, lane: Arc<Lane>) {
+    let mut running = match Driver::load(&shared, &lane).await {
+        Ok(running) => running,
+        Err(error) => {
+            // What is in the journal stays there; the next event or run takes it up.
+            tracing::error!(session = %lane.key, %error, "a session cannot be loaded");
+            shared.lanes.forget(&lane);
+            return;
+        }
+    };
+    running.drive().await;
+}
+
+enum Next {
+    Event(Event, Option<oneshot::Sender<Option<u32>>>),
+    Read,
+    Leave,
+}
+
+struct Driver {
+    shared: Arc<Shared>,
+    lane: Arc<Lane>,
+    session: Option<Session>,
+    turn: Option<TurnHandle>,
+    /// Control events that were taken out of order, so that reading the journal skips them.
+    taken: VecDeque<Seq>,
+}
+
+impl Driver {
+    async fn load(shared: &Arc<Shared>, lane: &Arc<Lane>) -> Result<Self, StoreError> {
+        let mut session = shared.store.load(&lane.key).await?;
+        if let Some(session) = &mut session {
+            session.rules = shared.rules;
+        }
+        Ok(Self {
+            shared: shared.clone(),
+            lane: lane.clone(),
+            session,
+            turn: None,
+            taken: VecDeque::new(),
+        })
+    }
+
+    async fn drive(&mut self) {
+        loop {
+            match self.next().await {
+                Next::Event(event, told) => {
+                    let next_delivery = self.step(event).await;
+                    if let Some(told) = told {
+                        // The turn may have been abandoned while it waited for this.
+                        let _ = told.send(next_delivery);
+                    }
+                }
+                Next::Read => self.read().await,
+                Next::Leave if self.shared.lanes.leave(&self.lane) => return,
+                Next::Leave => {}
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Next {
+        loop {
+            if let Some(next) = self.take() {
+                return next;
+            }
+            let idle = self.session.as_ref().is_none_or(|session| session.hand().is_none());
+            let now = self.shared.clock.now();
+            let wait = match self.session.as_ref().and_then(Session::wake_at) {
+                Some(at) => at.since(now),
+                None if self.shared.lanes.len() > self.shared.limits.lingering => Duration::ZERO,
+                None => self.shared.limits.linger,
+            };
+            if wait.is_zero() && idle {
+                return Next::Leave;
+            }
+            tokio::select! {
+                () = self.lane.wake.notified() => {}
+                () = self.shared.clock.sleep(wait) => {
+                    return if idle { Next::Leave } else { Next::Event(Event::Woke, None) };
+                }
+            }
+        }
+    }
+
+    /// The next event, in the order in which a session must hear them.
+    fn take(&mut self) -> Option<Next> {
+        let mut inbox = self.lane.lock();
+        if let Some(ended) = inbox.restarted.take() {
+            return Some(Next::Event(Event::Restarted { ended }, None));
+        }
+        if let Some((seq, inbound)) = inbox.control.pop_front() {
+            if inbox.behind {
+                self.taken.push_back(seq);
+            }
+            return Some(Next::Event(Event::Arrived { seq, inbound }, None));
+        }
+        if let Some((turn, event, told)) = inbox.agent.pop_front() {
+            return Some(Next::Event(Event::Agent { turn, event }, Some(told)));
+        }
+        if !self.session.as_ref().is_none_or(Session::has_room) {
+            return None;
+        }
+        if let Some((seq, inbound)) = inbox.said.pop_front() {
+            return Some(Next::Event(Event::Arrived { seq, inbound }, None));
+        }
+        inbox.behind.then_some(Next::Read)
+    }
+
+    /// Fills the inbox from the journal.
+    async fn read(&mut self) {
+        let unread = match self.shared.store.unread(&self.lane.key, PAGE).await {
+            Ok(unread) => unread,
+            Err(error) => {
+                tracing::warn!(session = %self.lane.key, %error, "the journal cannot be read");
+                return self.shared.clock.sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let mut inbox = self.lane.lock();
+        inbox.behind = unread.len() == PAGE;
+        for (seq, inbound) in unread {
+            let in_control = inbox.control.iter().any(|(waiting, _)| *waiting == seq);
+            if !in_control && !self.taken.contains(&seq) {
+                inbox.said.push_back((seq, inbound));
+            }
+        }
+        if !inbox.behind {
+            self.taken.clear();
+        }
+    }
+
+    /// Steps the session, makes the step durable, lets its effects happen.
+    async fn step(&mut self, event: Event) -> Option<u32> {
+        let mut backoff = Backoff::default();
+        let mut panics = 0;
+        loop {
+            let now = self.shared.clock.now();
+            let mut next = match (&self.session, &event) {
+                (Some(session), _) => session.clone(),
+                (None, Event::Arrived { inbound, .. }) => Session::begin(
+                    self.lane.key.clone(),
+                    inbound.to.clone(),
+                    now,
+                    self.shared.rules,
+                ),
+                // A session that never began has nothing to hear about.
+                (None, _) => return None,
+            };
+            let stepped = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                let effects = next.step(event.clone(), now);
+                (next, effects)
+            }));
+            let (next, effects) = match stepped {
+                Ok(stepped) => stepped,
+                Err(_) => {
+                    panics += 1;
+                    tracing::error!(session = %self.lane.key, panics, "a step panicked");
+                    if panics < PANICS_UNTIL_QUARANTINE {
+                        continue;
+                    }
+                    self.set_aside(&event).await;
+                    return None;
+                }
+            };
+            let commit = self.commit_of(&next, &effects);
+            let parcels = commit.outbox.clone();
+            match self.shared.store.commit(commit).await {
+                Ok(()) => {
+                    self.session = Some(next);
+                    crate::chats::offer(&self.shared, parcels);
+                    self.perform(effects);
+                    break;
+                }
+                Err(error) => {
+                    // Nothing was written, so the same event is stepped again from the same state.
+                    tracing::warn!(session = %self.lane.key, %error, "a step cannot be made durable");
+                    self.shared.clock.sleep(backoff.next()).await;
+                }
+            }
+        }
+        self.session.as_ref().and_then(Session::hand).map(|hand| hand.delivery)
+    }
+
+    fn commit_of(&self, session: &Session, effects: &[Effect]) -> Commit {
+        let mut commit = Commit {
+            at: session.updated,
+            session: session.clone(),
+            journal: Vec::new(),
+            entries: Vec::new(),
+            outbox: Vec::new(),
+        };
+        for effect in effects {
+            match effect {
+                Effect::Take(seq) => {
+                    commit.journal.push(JournalChange { seq: *seq, state: JournalState::Taken });
+                }
+                Effect::Bind { seq, turn } => commit
+                    .journal
+                    .push(JournalChange { seq: *seq, state: JournalState::Bound(turn.clone()) }),
+                Effect::Close { seq, closed } => {
+                    let state = match closed {
+                        Closed::Handled => JournalState::Handled,
+                        Closed::Ignored(why) => JournalState::Ignored((*why).to_owned()),
+                        Closed::Quarantined(why) => JournalState::Quarantined((*why).to_owned()),
+                    };
+                    commit.journal.push(JournalChange { seq: *seq, state });
+                }
+                Effect::Record { session, entry } => {
+                    commit.entries.push((session.clone(), entry.clone()));
+                }
+                Effect::Post(outbound) => {
+                    // Lowered here and not when it is sent, so that every part of an answer is
+                    // durable, under its own id, in the commit that ends the turn.
+                    let can = self.shared.capabilities(&outbound.to.account);
+                    commit.outbox.extend(lower(outbound.clone(), &can));
+                }
+                Effect::Start(_) | Effect::Tell { .. } | Effect::Abandon(_) => {}
+            }
+        }
+        commit
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Start(start) => {
+                    let delivery = self.session.as_ref().and_then(Session::hand);
+                    let delivery = delivery.map_or(0, |hand| hand.delivery);
+                    self.turn = Some(turn::start(&self.shared, self.lane.clone(), start, delivery));
+                }
+                Effect::Tell { turn, word } => {
+                    if let Some(handle) = self.turn.as_ref().filter(|handle| handle.turn == turn) {
+                        handle.tell(word);
+                    }
+                }
+                Effect::Abandon(turn) => {
+                    if self.turn.as_ref().is_some_and(|handle| handle.turn == turn) {
+                        self.turn = None;
+                    }
+                }
+                Effect::Take(_)
+                | Effect::Bind { .. }
+                | Effect::Close { .. }
+                | Effect::Record { .. }
+                | Effect::Post(_) => {}
+            }
+        }
+    }
+
+    /// An event that makes the session panic every time must not block the ones behind it.
+    async fn set_aside(&mut self, event: &Event) {
+        let (Event::Arrived { seq, .. }, Some(session)) = (event, &self.session) else { return };
+        let reason = "its session panicked three times over it".to_owned();
+        let commit = Commit {
+            session: session.clone(),
+            journal: vec![JournalChange { seq: *seq, state: JournalState::Quarantined(reason) }],
+            entries: Vec::new(),
+            outbox: Vec::new(),
+            at: self.shared.clock.now(),
+        };
+        if let Err(error) = self.shared.store.commit(commit).await {
+            tracing::error!(session = %self.lane.key, %error, "an event cannot be set aside");
+        }
+    }
+}
+
+/// Ends with the reason why a future panicked, instead of unwinding.
+pub(crate) async fn calm<T>(future: impl Future<Output = T>) -> Result<T, ()> {
+    AssertUnwindSafe(future).catch_unwind().await.map_err(|_| ())
+}

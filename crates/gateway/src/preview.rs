@@ -1,0 +1,69 @@
+//! An answer that is shown while it grows.
+
+use std::sync::Arc;
+
+use talaria_agent::Preview;
+use talaria_model::OutboundId;
+use tokio::sync::watch;
+
+use crate::chats::Chat;
+
+/// What is being shown in a chat.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    /// The delivery whose text it will be.
+    pub(crate) id: OutboundId,
+    /// The answer so far.
+    pub(crate) preview: watch::Receiver<Preview>,
+}
+
+/// Keeps a preview up. Dropping it takes the preview's claim on the chat away; what is visible
+/// stays until the answer replaces it.
+pub(crate) struct Live {
+    shown: Option<(Arc<Chat>, OutboundId)>,
+}
+
+impl Live {
+    pub(crate) fn new(chat: Arc<Chat>, id: OutboundId) -> Self {
+        Self { shown: Some((chat, id)) }
+    }
+
+    /// For chats that show nothing before it is finished.
+    pub(crate) fn nothing() -> Self {
+        Self { shown: None }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some((chat, id)) = &self.shown {
+            chat.hide(id);
+        }
+    }
+}
+
+/// What the preview looks like: the text so far and, under it, what the agent is doing.
+pub(crate) fn text_of(preview: &Preview) -> String {
+    let said = preview.text.trim_end();
+    match &preview.doing {
+        None => said.to_owned(),
+        Some(doing) if said.is_empty() => format!("*{doing}…*"),
+        Some(doing) => format!("{said}\n\n*{doing}…*"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_agent_is_doing_stands_under_what_it_said() {
+        let look = |text: &str, doing: Option<&str>| {
+            text_of(&Preview { text: text.into(), doing: doing.map(Into::into) })
+        };
+        assert_eq!(look("Hello ", None), "Hello");
+        assert_eq!(look("", Some("searching")), "*searching…*");
+        assert_eq!(look("Hello", Some("searching")), "Hello\n\n*searching…*");
+        assert_eq!(look("", None), "");
+    }
+}

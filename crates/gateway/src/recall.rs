@@ -1,0 +1,51 @@
+//! What the agent may remember of a person's conversations.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use talaria_agent::{Memory, Recall, ToolScope};
+use talaria_model::{AccountId, EntryBody};
+use talaria_session::{Scope, SessionKey};
+use talaria_store::{SearchScope, Store};
+
+/// Searches the store in one person's name.
+pub struct StoreRecall {
+    /// Where to look.
+    pub store: Arc<dyn Store>,
+    /// Who shares a session.
+    pub scope: Scope,
+    /// Accounts on which every sender is the operator, who may read all of them.
+    pub operator_accounts: Vec<AccountId>,
+}
+
+#[async_trait]
+impl Recall for StoreRecall {
+    async fn search(
+        &self,
+        scope: &ToolScope,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<Memory>, String> {
+        // Anybody else sees the conversation they are in, and nothing more.
+        let within = if self.operator_accounts.contains(&scope.at.account) {
+            SearchScope::Accounts(self.operator_accounts.clone())
+        } else {
+            SearchScope::Conversation(SessionKey::between(&scope.from.id, &scope.at, self.scope))
+        };
+        let found =
+            self.store.search(within, query, limit).await.map_err(|error| error.to_string())?;
+        let memories = found.into_iter().map(|found| Memory {
+            when: talaria_clock::rfc3339(found.recorded.entry.at),
+            conversation: found.title,
+            who: match &found.recorded.entry.body {
+                EntryBody::Said { from, .. } | EntryBody::Aside { from, .. } => {
+                    from.name.clone().unwrap_or_else(|| from.id.to_string())
+                }
+                EntryBody::Answered { .. } | EntryBody::Returned { .. } => "the agent".into(),
+                EntryBody::Noticed { .. } => "the gateway".into(),
+            },
+            excerpt: found.excerpt.replace(['\u{2}', '\u{3}'], ""),
+        });
+        Ok(memories.collect())
+    }
+}

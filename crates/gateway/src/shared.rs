@@ -1,0 +1,147 @@
+//! What every part of a running gateway holds on to.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use talaria_clock::Clock;
+use talaria_model::{AccountId, Capabilities, Timestamp};
+use talaria_platform::{FileStore, Surface};
+use talaria_session::{Rules, Scope};
+use talaria_store::Store;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::accounts::Accounts;
+use crate::chats::Chats;
+use crate::lanes::Lanes;
+use crate::tasks::Tasks;
+use crate::{AgentSlot, Parts};
+
+/// What is bounded by how much.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Turns that run at the same time; more wait for one to end.
+    pub turns_at_once: usize,
+    /// Messages of one session that wait in memory; more wait in the journal.
+    pub inbox: usize,
+    /// Parcels of one chat that wait in memory; more wait in the outbox.
+    pub outbox: usize,
+    /// Idle sessions that stay in memory for a while; beyond that they leave at once.
+    pub lingering: usize,
+    /// How long an idle session stays in memory.
+    pub linger: Duration,
+    /// Entries of a conversation that a turn is given.
+    pub history: usize,
+    /// How long a platform has to take a message before its outcome counts as unknown.
+    pub send_timeout: Duration,
+    /// How long a parcel is tried before we give up on it.
+    pub parcel_lifetime: Duration,
+    /// How long ended journal rows and parcels are kept, so that a late repeat is recognised.
+    pub keep: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let days = |n: u64| Duration::from_secs(n * 24 * 60 * 60);
+        Self {
+            turns_at_once: 1000,
+            inbox: 128,
+            outbox: 64,
+            lingering: 256,
+            linger: Duration::from_secs(10),
+            history: 400,
+            send_timeout: Duration::from_secs(60),
+            parcel_lifetime: days(7),
+            // The longest redelivery known of any platform is seven days.
+            keep: days(8),
+        }
+    }
+}
+
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) agent: AgentSlot,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) files: Arc<dyn FileStore>,
+    pub(crate) scope: Scope,
+    pub(crate) rules: Rules,
+    pub(crate) limits: Limits,
+    pub(crate) accounts: Accounts,
+    pub(crate) lanes: Lanes,
+    pub(crate) chats: Chats,
+    pub(crate) turn_permits: Arc<Semaphore>,
+    pub(crate) turns: AtomicUsize,
+    pub(crate) routes: Routes,
+    pub(crate) tasks: Tasks,
+    pub(crate) intake_closed: CancellationToken,
+    pub(crate) started: Timestamp,
+}
+
+impl Shared {
+    pub(crate) fn new(parts: Parts, started: Timestamp) -> Arc<Self> {
+        let Parts { store, agent, clock, files, accounts, scope, rules, limits } = parts;
+        Arc::new(Self {
+            store,
+            agent: RwLock::new(agent),
+            clock,
+            files,
+            scope,
+            rules,
+            limits,
+            accounts: Accounts::new(accounts),
+            lanes: Lanes::default(),
+            chats: Chats::default(),
+            turn_permits: Arc::new(Semaphore::new(limits.turns_at_once)),
+            turns: AtomicUsize::new(0),
+            routes: Routes::default(),
+            tasks: Tasks::default(),
+            intake_closed: CancellationToken::new(),
+            started,
+        })
+    }
+
+    /// What an account can do, whether it is connected or not. An account that is no longer
+    /// configured can do the least.
+    pub(crate) fn capabilities(&self, account: &AccountId) -> Capabilities {
+        self.accounts.get(account).map_or(Capabilities::PLAIN, |account| account.capabilities())
+    }
+
+    pub(crate) fn turns_in_hand(&self) -> usize {
+        self.turns.load(Ordering::Relaxed)
+    }
+}
+
+/// The HTTP routes of the accounts that are connected at the moment.
+#[derive(Clone, Default)]
+pub struct Routes {
+    mounted: Arc<Mutex<HashMap<(Surface, AccountId), axum::Router>>>,
+}
+
+impl Routes {
+    /// The routes of one account on one surface.
+    pub fn of(&self, surface: Surface, account: &AccountId) -> Option<axum::Router> {
+        self.lock().get(&(surface, account.clone())).cloned()
+    }
+
+    /// The routes at the root of the HTTP listener.
+    pub fn root(&self) -> Option<axum::Router> {
+        let mounted = self.lock();
+        mounted
+            .iter()
+            .find_map(|((surface, _), routes)| (*surface == Surface::Root).then(|| routes.clone()))
+    }
+
+    pub(crate) fn mount(&self, surface: Surface, account: &AccountId, routes: axum::Router) {
+        self.lock().insert((surface, account.clone()), routes);
+    }
+
+    pub(crate) fn unmount(&self, account: &AccountId) {
+        self.lock().retain(|(_, mounted), _| mounted != account);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Surface, AccountId), axum::Router>> {
+        self.mounted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,60 @@
+//! The one place where tasks begin and end.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::shared::Shared;
+
+/// Every task of a gateway. All of them end when the gateway stops.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    tracker: TaskTracker,
+    stopped: CancellationToken,
+}
+
+impl Tasks {
+    /// Runs `task` until it is done or the gateway stops.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stopped = self.stopped.clone();
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+        tokio::spawn(self.tracker.track_future(async move {
+            tokio::select! {
+                biased;
+                () = stopped.cancelled() => {}
+                () = task => {}
+            }
+        }));
+    }
+
+    /// Ends every task at its next pause and waits until they are gone.
+    pub(crate) async fn stop(&self) {
+        self.stopped.cancel();
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}
+
+/// Forgets what is old enough, once an hour.
+pub(crate) fn spawn_maintenance(shared: &Arc<Shared>) {
+    let task = {
+        let shared = shared.clone();
+        async move {
+            loop {
+                shared.clock.sleep(Duration::from_secs(60 * 60)).await;
+                let now = shared.clock.now();
+                let keep = i64::try_from(shared.limits.keep.as_millis()).unwrap_or(i64::MAX);
+                let before = talaria_model::Timestamp::from_millis(now.as_millis() - keep);
+                match shared.store.prune(before).await {
+                    Ok(0) => {}
+                    Ok(rows) => tracing::debug!(rows, "forgot what ended long ago"),
+                    Err(error) => tracing::warn!(%error, "old rows could not be forgotten"),
+                }
+            }
+        }
+    };
+    shared.tasks.spawn(task);
+}
