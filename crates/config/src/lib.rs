@@ -1,1 +1,43 @@
 //! Files and environment to typed values that know where they came from.
+//!
+//! Built-in defaults ← `config.yaml` ← `.env` ← environment become one [`Config`]. One JSON Schema,
+//! made from the declarations in `settings` and from each platform's registration, drives everything
+//! else: reading and checking ([`load`]), printing without secrets ([`Loaded::show`],
+//! [`Loaded::explain`]), comparing ([`Loaded::reload`]), and the documentation ([`schema`],
+//! [`reference()`]).
+//!
+//! This crate knows registrations and never a platform. It reads two files and asks nothing of the
+//! network; what it has loaded never changes, so a bad file cannot replace a good running one.
+#![forbid(unsafe_code)]
+
+mod dotenv;
+mod environment;
+mod finding;
+mod fit;
+mod known;
+mod layers;
+mod load;
+mod nearest;
+mod reference;
+mod rules;
+mod schema;
+mod settings;
+mod shape;
+mod show;
+mod single;
+mod source;
+mod units;
+mod yaml;
+
+pub use environment::{Environment, Variable};
+pub use finding::{Finding, Origin, Place, Problems};
+pub use load::{Change, Loaded, load};
+pub use reference::reference;
+pub use schema::{Applies, schema};
+pub use settings::{
+    AccountSettings, AgentSettings, Allowed, Config, FileSettings, HttpSettings, LimitSettings,
+    LogFormat, LogLevel, LogSettings, ProviderSettings, SessionSettings, Wire,
+};
+pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
+pub use source::Sources;
+pub use units::{ByteSize, SizeError};

@@ -1,0 +1,522 @@
+//! Fits layers of values into the schema: one value for every setting, from the highest layer that
+//! has one, checked and spelled the way its type wants it.
+//!
+//! Everything wrong is collected, nothing stops the walk, and what is wrong or unknown is left out of
+//! the result. The text of a secret leaves this file only inside the result and inside `Secret`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use talaria_model::Secret;
+
+use crate::finding::{Finding, MOST_FINDINGS, Origin};
+use crate::known::{self, Known, below};
+use crate::layers::{Assignment, Layers, Remaining, split_list};
+use crate::nearest::nearest;
+use crate::schema::{Document, is_name};
+use crate::shape::{Kind, Shape};
+use crate::single::{boolean, brief, quote, shown, single};
+use crate::yaml::{Body, Node, parse_variable};
+
+/// The value of a leaf, fit to be kept for as long as the process runs.
+#[derive(Debug, Clone)]
+pub(crate) enum Held {
+    Unset,
+    Shown(Value),
+    Hidden(Secret),
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unset, Self::Unset) => true,
+            (Self::Shown(a), Self::Shown(b)) => a == b,
+            (Self::Hidden(a), Self::Hidden(b)) => a.expose() == b.expose(),
+            _ => false,
+        }
+    }
+}
+
+/// One setting and how it came to its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaf {
+    pub(crate) path: String,
+    pub(crate) value: Held,
+    pub(crate) origin: Origin,
+    /// What lower layers say, lowest first. The built-in default is not among them.
+    pub(crate) overridden: Vec<(Origin, Held)>,
+}
+
+/// An account as it was configured.
+pub(crate) struct FittedAccount {
+    pub(crate) name: String,
+    pub(crate) platform: String,
+    pub(crate) origin: Origin,
+    /// What every account has and what its platform wants to know, together.
+    pub(crate) settings: Map<String, Value>,
+}
+
+/// Everything the layers say, fitted.
+pub(crate) struct Fitted {
+    /// Everything but the accounts.
+    pub(crate) value: Value,
+    pub(crate) accounts: Vec<FittedAccount>,
+    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) problems: Vec<Finding>,
+    pub(crate) warnings: Vec<Finding>,
+}
+
+/// Fits a file and variables into the schema. `always` names the platforms that have an account even
+/// if nobody configures one.
+pub(crate) fn fit(
+    document: &Document,
+    file: &Node,
+    assignments: &[Assignment<'_>],
+    always: &[&str],
+) -> Fitted {
+    let mut fitter = Fitter {
+        document,
+        known: known::list(document),
+        always,
+        accounts: Vec::new(),
+        leaves: Vec::new(),
+        problems: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let layers = Layers {
+        nodes: vec![file],
+        variables: assignments.iter().map(|each| Remaining { path: &each.path, each }).collect(),
+    };
+    let mut value = fitter.section("", &document.root, &layers, Require::All);
+    value.shift_remove("accounts");
+    Fitted {
+        value: Value::Object(value),
+        accounts: fitter.accounts,
+        leaves: fitter.leaves,
+        problems: fitter.problems,
+        warnings: fitter.warnings,
+    }
+}
+
+/// Whether it is an error when a required setting is missing.
+#[derive(Clone, Copy)]
+enum Require {
+    All,
+    Nothing,
+}
+
+struct Fitter<'d> {
+    document: &'d Document,
+    known: Vec<Known<'d>>,
+    always: &'d [&'d str],
+    accounts: Vec<FittedAccount>,
+    leaves: Vec<Leaf>,
+    problems: Vec<Finding>,
+    warnings: Vec<Finding>,
+}
+
+impl<'d> Fitter<'d> {
+    fn setting(&mut self, path: &str, schema: &'d Value, layers: &Layers<'_>) -> Option<Value> {
+        let shape = self.document.shape(schema, layers.nodes.last().copied());
+        if shape.kind() != Kind::Section {
+            return self.leaf(path, schema, &shape, layers);
+        }
+        let require = if layers.is_empty() { Require::Nothing } else { Require::All };
+        let value = self.section(path, schema, layers, require);
+        (!layers.is_empty()).then_some(Value::Object(value))
+    }
+
+    fn section(
+        &mut self,
+        path: &str,
+        schema: &'d Value,
+        layers: &Layers<'_>,
+        require: Require,
+    ) -> Map<String, Value> {
+        let whole: Vec<Node> = layers
+            .variables
+            .iter()
+            .filter(|variable| variable.path.is_empty())
+            .filter_map(|variable| self.read_variable(path, variable.each))
+            .collect();
+        let mut nodes: Vec<&Node> = layers.nodes.iter().copied().chain(&whole).collect();
+        nodes.retain(|node| match node.body {
+            Body::Map(_) => true,
+            Body::Null => false,
+            // What stands here instead of settings may be a misplaced secret: it is not repeated.
+            _ => {
+                let expectation = format!("expected settings below it, found {}", node.kind());
+                self.problem(&node.origin, path, None, expectation);
+                false
+            }
+        });
+        let variables =
+            layers.variables.iter().filter(|variable| !variable.path.is_empty()).copied().collect();
+        let origin = layers.origin();
+        let layers = Layers { nodes, variables };
+        if path == "accounts" {
+            self.fit_accounts(&layers);
+            return Map::new();
+        }
+
+        let shape = self.document.shape(schema, layers.nodes.last().copied());
+        let properties = shape.properties();
+        let mut value = Map::new();
+        for (name, property) in &properties {
+            let path = below(path, name);
+            let before = self.problems.len();
+            if let Some(fitted) = self.setting(&path, property, &layers.below(name)) {
+                value.insert((*name).to_owned(), fitted);
+            } else if let Require::All = require
+                && before == self.problems.len()
+                && shape.required().contains(name)
+            {
+                self.missing(&path, property, &origin);
+            }
+        }
+        match shape.rest() {
+            Some(rest) => self.named(path, rest, &shape, &layers, &mut value),
+            None => self.unknown(path, &properties, &layers),
+        }
+        value
+    }
+
+    /// Settings with names of the user's choice.
+    fn named(
+        &mut self,
+        path: &str,
+        schema: &'d Value,
+        shape: &Shape<'_>,
+        layers: &Layers<'_>,
+        value: &mut Map<String, Value>,
+    ) {
+        let declared: Vec<&str> = shape.properties().into_iter().map(|(name, _)| name).collect();
+        let holds_sections = self.document.shape(schema, None).kind() == Kind::Section;
+        let names = layers.names(&declared);
+        let names: Vec<&str> =
+            names.iter().map(String::as_str).filter(|name| !declared.contains(name)).collect();
+        self.check_names(path, &names, shape, layers);
+        for name in names {
+            let path = below(path, name);
+            let mut layers = layers.below(name);
+            if !holds_sections {
+                // A header's name cannot be spelled in a variable's name.
+                for variable in std::mem::take(&mut layers.variables) {
+                    self.part_of_map(&path, variable.each);
+                }
+                if layers.nodes.is_empty() {
+                    continue;
+                }
+            }
+            if let Some(fitted) = self.setting(&path, schema, &layers) {
+                value.insert(name.to_owned(), fitted);
+            }
+        }
+    }
+
+    fn check_names(&mut self, path: &str, names: &[&str], shape: &Shape<'_>, layers: &Layers<'_>) {
+        if !shape.has_names() {
+            return;
+        }
+        let mut spelled = BTreeMap::new();
+        for name in names {
+            if !is_name(name) {
+                self.problem(&layers.below(name).origin(), &below(path, name), None, NOT_A_NAME);
+            } else if let Some(other) = spelled.insert(known::in_variable(name), name) {
+                let expectation = format!(
+                    "cannot be told apart from {} in the environment; rename one of them",
+                    below(path, other)
+                );
+                self.problem(&layers.below(name).origin(), &below(path, name), None, expectation);
+            }
+        }
+    }
+
+    fn part_of_map(&mut self, path: &str, variable: &Assignment<'_>) {
+        let map = path.rsplit_once('.').map_or(path, |(map, _)| map);
+        let whole = known::variable(map);
+        let name = variable.name;
+        let expectation =
+            format!("{name} is ignored; set all of {map} at once, like {whole}='{{name: value}}'");
+        self.warn_about(variable, expectation);
+    }
+
+    fn fit_accounts(&mut self, layers: &Layers<'_>) {
+        let document = self.document;
+        let mut names = layers.names(&document.platforms);
+        let configured: BTreeMap<String, Option<String>> = names
+            .iter()
+            .map(|name| (name, layers.below(name).peek("platform")))
+            .map(|(name, platform)| (name.clone(), platform.map(|(text, _)| text)))
+            .collect();
+        let is_configured = |platform: &str| {
+            configured.contains_key(platform)
+                || configured.values().any(|chosen| chosen.as_deref() == Some(platform))
+        };
+        let missing = self.always.iter().filter(|platform| !is_configured(platform));
+        names.extend(missing.map(|platform| (*platform).to_owned()));
+        let shape = document.shape(&document.root["properties"]["accounts"], None);
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.check_names("accounts", &all, &shape, layers);
+        for name in all.into_iter().filter(|name| is_name(name)) {
+            let require = match configured.contains_key(name) {
+                true => Require::All,
+                false => Require::Nothing,
+            };
+            self.account(name, &layers.below(name), require);
+        }
+    }
+
+    fn account(&mut self, name: &str, layers: &Layers<'_>, require: Require) {
+        let document = self.document;
+        let path = below("accounts", name);
+        let origin = layers.origin();
+        let chosen = layers.peek("platform");
+        let platform = chosen.as_ref().map_or(name, |(platform, _)| platform.as_str());
+        let Some(schema) = document.account(platform) else {
+            return match &chosen {
+                Some((platform, at)) => self.unknown_platform(&path, platform, at),
+                None => self.unstated_platform(&path, name, &origin),
+            };
+        };
+        if platform != name && document.account(name).is_some() {
+            let expectation = format!(
+                "is the name of another platform; rename the account, or make {name} its platform"
+            );
+            return self.problem(&origin, &path, None, expectation);
+        }
+        let enabled = layers.peek("enabled").and_then(|(text, _)| boolean(&text));
+        // An account that is switched off may be half written.
+        let require = if enabled == Some(false) { Require::Nothing } else { require };
+        let before = self.problems.len();
+        let mut settings = self.section(&path, schema, layers, require);
+        settings.remove("platform");
+        if before == self.problems.len() {
+            let (name, platform) = (name.to_owned(), platform.to_owned());
+            self.accounts.push(FittedAccount { name, platform, origin, settings });
+        }
+    }
+
+    fn unknown_platform(&mut self, path: &str, platform: &str, origin: &Origin) {
+        let platforms = &self.document.platforms;
+        let hint = match nearest(platform, platforms.iter().copied()) {
+            Some(close) => format!("did you mean {close}?"),
+            None => format!("choose one of {}", platforms.join(", ")),
+        };
+        let expectation = format!("is not a platform of this gateway; {hint}");
+        self.problem(origin, &below(path, "platform"), Some(quote(platform)), expectation);
+    }
+
+    fn unstated_platform(&mut self, path: &str, name: &str, origin: &Origin) {
+        let platforms = &self.document.platforms;
+        let hint = match nearest(name, platforms.iter().copied()) {
+            Some(close) => format!(", or did you mean accounts.{close}?"),
+            None => String::new(),
+        };
+        let all = platforms.join(", ");
+        let expectation = format!("which platform is it? Add `platform:` with one of {all}{hint}");
+        self.problem(origin, path, None, expectation);
+    }
+
+    fn unknown(&mut self, path: &str, declared: &[(&str, &Value)], layers: &Layers<'_>) {
+        for node in &layers.nodes {
+            let Body::Map(entries) = &node.body else { continue };
+            for (key, child) in entries {
+                // Keys that begin with x- hold what anchors refer to, as in other YAML files.
+                let is_known = declared.iter().any(|(name, _)| name == key);
+                if is_known || (path.is_empty() && key.starts_with("x-")) {
+                    continue;
+                }
+                let hint = self.hint(|known| known::suggest(known, path, declared, key));
+                let expectation = format!("there is no such setting, so it is ignored{hint}");
+                self.warnings.push(Finding::at(&child.origin, &below(path, key), expectation));
+            }
+        }
+        for variable in &layers.variables {
+            let head = variable.path.first().map(String::as_str).unwrap_or_default();
+            if !declared.iter().any(|(name, _)| known::in_variable(name) == head) {
+                self.unknown_variable(variable.each);
+            }
+        }
+    }
+
+    fn unknown_variable(&mut self, variable: &Assignment<'_>) {
+        let hint = self.hint(|known| known::suggest_variable(known, variable.name));
+        let expectation = format!("{} names no setting, so it is ignored{hint}", variable.name);
+        self.warn_about(variable, expectation);
+    }
+
+    /// What was meant, as long as anybody reads it: looking for it takes time.
+    fn hint(&self, suggest: impl FnOnce(&[Known<'d>]) -> Option<String>) -> String {
+        let is_read = self.warnings.len() < MOST_FINDINGS;
+        let meant = is_read.then(|| suggest(&self.known)).flatten();
+        meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"))
+    }
+
+    /// The expectation names the variable, so only `.env` is worth naming as its place.
+    fn warn_about(&mut self, variable: &Assignment<'_>, expectation: String) {
+        let place = variable.origin.place().filter(|place| place.file != variable.name);
+        let finding = Finding::about(variable.name, expectation);
+        self.warnings.push(Finding { place, ..finding });
+    }
+
+    fn missing(&mut self, path: &str, schema: &'d Value, origin: &Origin) {
+        let help = self.document.shape(schema, None).help();
+        let sentence = help.split_inclusive(['.', '\n']).next().unwrap_or_default();
+        let sentence = sentence.trim().trim_end_matches('.');
+        let meaning = if sentence.is_empty() { String::new() } else { format!(" ({sentence})") };
+        // An item of a list has no variable of its own.
+        let variable = match path.contains('[') {
+            true => String::new(),
+            false => format!(" or set {}", known::variable(path)),
+        };
+        let expectation = format!("is missing{meaning}; write it here{variable}");
+        self.problem(origin, path, None, expectation);
+    }
+
+    /// A setting without settings below it: the highest layer wins as a whole.
+    fn leaf(
+        &mut self,
+        path: &str,
+        schema: &'d Value,
+        shape: &Shape<'d>,
+        layers: &Layers<'_>,
+    ) -> Option<Value> {
+        let is_hidden = self.document.mentions_secret(schema);
+        for variable in layers.variables.iter().filter(|variable| !variable.path.is_empty()) {
+            self.unknown_variable(variable.each);
+        }
+        let from_variables: Vec<Node> = layers
+            .variables
+            .iter()
+            .filter(|variable| variable.path.is_empty())
+            .filter_map(|variable| match shape.kind() {
+                Kind::List if !variable.each.value.trim_start().starts_with('[') => {
+                    Some(split_list(variable.each))
+                }
+                Kind::List | Kind::Anything => self.read_variable(path, variable.each),
+                _ => Some(Node::text(variable.each.value, variable.each.origin.clone())),
+            })
+            .collect();
+        let mut said: Vec<&Node> = layers
+            .nodes
+            .iter()
+            .copied()
+            .chain(&from_variables)
+            .filter(|node| !matches!(node.body, Body::Null))
+            .collect();
+        said.sort_by(|a, b| a.origin.cmp(&b.origin));
+        let hold = |value: Value| match is_hidden {
+            true => Held::Hidden(Secret::new(value.to_string())),
+            false => Held::Shown(value),
+        };
+        let winner = said.pop();
+        let fitted = winner.and_then(|node| self.convert(path, schema, node, is_hidden));
+        let (value, origin) = match (&fitted, winner) {
+            (Some(value), Some(node)) => (hold(value.clone()), node.origin.clone()),
+            _ => (shape.default().cloned().map_or(Held::Unset, Held::Shown), Origin::Default),
+        };
+        self.leaves.push(Leaf {
+            path: path.to_owned(),
+            value,
+            origin,
+            overridden: said
+                .into_iter()
+                .map(|node| (node.origin.clone(), hold(node.to_value())))
+                .collect(),
+        });
+        fitted
+    }
+
+    /// The value of one node as its schema wants it, or nothing and a problem.
+    fn convert(
+        &mut self,
+        path: &str,
+        schema: &'d Value,
+        node: &Node,
+        is_hidden: bool,
+    ) -> Option<Value> {
+        let shape = self.document.shape(schema, Some(node));
+        let kind = shape.kind();
+        match (&node.body, kind) {
+            (_, Kind::Section) => {
+                let recorded = self.leaves.len();
+                let before = self.problems.len();
+                let layers = Layers { nodes: vec![node], variables: Vec::new() };
+                let value = self.section(path, schema, &layers, Require::All);
+                // Only the list they stand in is a setting of its own.
+                self.leaves.truncate(recorded);
+                (before == self.problems.len()).then_some(Value::Object(value))
+            }
+            (Body::List(items), Kind::List) => {
+                let fitted: Vec<Option<Value>> = items
+                    .iter()
+                    .enumerate()
+                    .map(|(index, item)| {
+                        self.convert(&format!("{path}[{index}]"), shape.items(), item, is_hidden)
+                    })
+                    .collect();
+                fitted.into_iter().collect()
+            }
+            (Body::Scalar(_) | Body::List(_), Kind::Anything) if shape.is_object() => {
+                let expectation = format!("expected settings below it, found {}", node.kind());
+                self.problem(&node.origin, path, None, expectation);
+                None
+            }
+            (_, Kind::Anything) => Some(node.to_value()),
+            (Body::Scalar(scalar), Kind::List) => {
+                let value = if is_hidden { "value".into() } else { brief(&scalar.text) };
+                let expectation = format!("is not a list; write it like [{value}]");
+                self.problem(&node.origin, path, Some(shown(scalar, is_hidden)), expectation);
+                None
+            }
+            (Body::Scalar(scalar), _) => match single(scalar, &shape, kind) {
+                Ok(value) => Some(value),
+                Err(mismatch) => {
+                    let hide = is_hidden || mismatch.is_private;
+                    let shown = shown(scalar, hide);
+                    self.problem(&node.origin, path, Some(shown), mismatch.expectation);
+                    None
+                }
+            },
+            (Body::Null | Body::List(_) | Body::Map(_), _) => {
+                let wanted = shape.describe(self.document);
+                let expectation = format!("expected {wanted}, found {}", node.kind());
+                self.problem(&node.origin, path, None, expectation);
+                None
+            }
+        }
+    }
+
+    fn read_variable(&mut self, path: &str, variable: &Assignment<'_>) -> Option<Node> {
+        match parse_variable(variable.value, variable.origin) {
+            Ok(node) => Some(node),
+            Err(reason) => {
+                let expectation = format!("cannot be read as YAML: {reason}");
+                self.problem(variable.origin, path, None, expectation);
+                None
+            }
+        }
+    }
+
+    fn problem(
+        &mut self,
+        origin: &Origin,
+        path: &str,
+        value: Option<String>,
+        expectation: impl Into<String>,
+    ) {
+        let path = if path.is_empty() { None } else { Some(path.to_owned()) };
+        let expectation = expectation.into();
+        self.problems.push(Finding {
+            place: origin.place(),
+            path,
+            value,
+            expectation,
+            excerpt: None,
+        });
+    }
+}
+
+const NOT_A_NAME: &str =
+    "is not a name; use lower-case letters, digits, - and _, at most 64 of them";

@@ -1,0 +1,304 @@
+//! From sources to a configuration that stays as it was loaded, and from one to the next.
+
+use serde::Serialize;
+use serde_json::Value;
+use talaria_model::AccountId;
+use talaria_platform::{Registration, Startup};
+
+use crate::environment::Environment;
+use crate::finding::{CONFIG_FILE, DOTENV_FILE, Finding, Origin, Problems, capped};
+use crate::fit::{Fitted, FittedAccount, Held, Leaf, fit};
+use crate::known::{self, NOT_SETTINGS, PREFIX};
+use crate::layers::Assignment;
+use crate::rules::{self, Origins, Verdict};
+use crate::schema::{Applies, Document};
+use crate::settings::{AccountSettings, Config};
+use crate::show::Shown;
+use crate::single::HIDDEN;
+use crate::source::{SourceFile, Sources};
+use crate::yaml::{Body, Node, parse_file};
+use crate::{dotenv, settings};
+
+/// A configuration that was read and found right. It does not change; [`Loaded::reload`] makes
+/// another one.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    config: Config,
+    warnings: Vec<Finding>,
+    environment: Environment,
+    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) registrations: Vec<Registration>,
+}
+
+impl Loaded {
+    /// The typed values.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What is odd about the configuration without being wrong.
+    pub fn warnings(&self) -> &[Finding] {
+        &self.warnings
+    }
+
+    /// The environment it was read with, where the API keys of providers are looked up.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Where a setting came from; absent if there is no such setting.
+    pub fn origin(&self, path: &str) -> Option<&Origin> {
+        self.leaf(path).map(|leaf| &leaf.origin)
+    }
+
+    /// Reads the sources anew and says what became different. This one stays valid whatever they
+    /// hold.
+    pub fn reload(&self, sources: Sources) -> Result<(Loaded, Vec<Change>), Problems> {
+        let next = load(sources, &self.registrations)?;
+        let changes = changes(self, &next);
+        Ok((next, changes))
+    }
+
+    pub(crate) fn leaf(&self, path: &str) -> Option<&Leaf> {
+        self.leaves.iter().find(|leaf| leaf.path == path)
+    }
+
+    pub(crate) fn platform_of(&self, account: &str) -> Option<String> {
+        match &self.leaf(&format!("accounts.{account}.platform"))?.value {
+            Held::Shown(Value::String(platform)) => Some(platform.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// One setting that became different.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// The setting.
+    pub path: String,
+    /// What it was.
+    pub before: Shown,
+    /// What it is.
+    pub after: Shown,
+    /// When that takes effect.
+    pub applies: Applies,
+}
+
+/// Reads a configuration: built-in defaults ← `config.yaml` ← `.env` ← environment. The platforms
+/// there are say which accounts there can be.
+pub fn load(sources: Sources, registrations: &[Registration]) -> Result<Loaded, Problems> {
+    let document = Document::new(registrations);
+    let mut problems = sources.unreadable;
+    let mut warnings = Vec::new();
+
+    let variables = sources.dotenv.as_ref().map(|file| dotenv::parse(&file.text));
+    let mut environment = Environment::default();
+    if let Some(variables) = variables {
+        problems.extend(variables.problems);
+        warnings.extend(variables.warnings);
+        for (name, entry) in variables.entries {
+            let origin = Origin::DotEnv { name: name.clone(), line: entry.line };
+            environment.insert(name, entry.value, origin);
+        }
+    }
+    for (name, value) in sources.process {
+        let origin = Origin::Environment { name: name.clone() };
+        environment.insert(name, value, origin);
+    }
+
+    let file = match &sources.config {
+        Some(file) => {
+            let known = known::list(&document);
+            parse_file(&file.text, |word| known.iter().any(|setting| setting.key() == word))
+                .map_err(|finding| problems.push(*finding))
+                .ok()
+        }
+        None => Some(Node { origin: Origin::Default, body: Body::Null }),
+    };
+    // Half of the sources would be found wrong in ways the whole of them is not.
+    let (Some(file), true) = (file, problems.is_empty()) else {
+        return Err(Problems::new(problems));
+    };
+
+    let always: Vec<&str> = registrations
+        .iter()
+        .filter(|registration| registration.spec.startup == Startup::Always)
+        .map(|registration| registration.spec.name)
+        .collect();
+    let fitted = fit(&document, &file, &assignments(&environment), &always);
+    warnings.extend(permissions(CONFIG_FILE, sources.config.as_ref(), || {
+        holds_secrets(&fitted.leaves, |origin| matches!(origin, Origin::File { .. }))
+    }));
+    warnings.extend(permissions(DOTENV_FILE, sources.dotenv.as_ref(), || {
+        let is_dotenv = |origin: &Origin| matches!(origin, Origin::DotEnv { .. });
+        let is_foreign = |name: &str| !name.starts_with(PREFIX);
+        holds_secrets(&fitted.leaves, is_dotenv)
+            || environment.iter().any(|(name, found)| is_dotenv(&found.origin) && is_foreign(name))
+    }));
+
+    let config = compose(fitted, registrations, &environment, &mut warnings);
+    config.map(|(config, leaves)| Loaded {
+        config,
+        warnings: capped(warnings),
+        environment,
+        leaves,
+        registrations: registrations.to_vec(),
+    })
+}
+
+/// Typed values from fitted ones, if nothing is wrong with them.
+fn compose(
+    fitted: Fitted,
+    registrations: &[Registration],
+    environment: &Environment,
+    warnings: &mut Vec<Finding>,
+) -> Result<(Config, Vec<Leaf>), Problems> {
+    let Fitted { value, accounts, leaves, mut problems, warnings: odd } = fitted;
+    warnings.extend(odd);
+    let wrong = problems.iter().filter_map(|finding| finding.path.clone()).collect();
+    let origins = Origins { leaves: &leaves, wrong };
+    let mut config: Config = serde_path_to_error::deserialize(value).unwrap_or_else(|error| {
+        let path = error.path().to_string();
+        let origin = origins.of(&path);
+        problems.push(Finding::at(&origin, &path, scrub(&error.inner().to_string(), &leaves)));
+        Config::default()
+    });
+    // The names of hosts have no case.
+    config.http.allowed_hosts.iter_mut().for_each(|host| host.make_ascii_lowercase());
+    problems.extend(rules::resolve_keys(&mut config, environment, &origins));
+    problems.extend(rules::check_shared_secrets(&leaves, &accounts));
+    let mut verdict = rules::check(&config, &origins);
+    for account in accounts {
+        if let Some((name, settings)) = open(account, registrations, &origins, &mut verdict) {
+            config.accounts.insert(name, settings);
+        }
+    }
+    problems.extend(verdict.problems);
+    warnings.extend(verdict.warnings);
+    match problems.is_empty() {
+        true => Ok((config, leaves)),
+        false => Err(Problems::new(problems)),
+    }
+}
+
+/// Hands an account's settings to its platform.
+fn open(
+    mut fitted: FittedAccount,
+    registrations: &[Registration],
+    origins: &Origins<'_>,
+    verdict: &mut Verdict,
+) -> Option<(AccountId, AccountSettings)> {
+    let registration = registrations.iter().find(|known| known.spec.name == fitted.platform)?;
+    let path = known::below("accounts", &fitted.name);
+    let name = AccountId::new(fitted.name.as_str()).ok()?;
+    let mut settings = std::mem::take(&mut fitted.settings);
+    let keys: settings::AccountKeys = {
+        let take = |key: &str| settings.shift_remove(key).map(|value| (key.to_owned(), value));
+        let common: serde_json::Map<String, Value> =
+            ["enabled", "allow", "allow_everyone"].into_iter().filter_map(take).collect();
+        serde_json::from_value(Value::Object(common)).ok()?
+    };
+    let opened = keys.enabled.then(|| registration.open(Value::Object(settings)));
+    let allowed = rules::allowed(&fitted, keys, registration.spec.identity, origins, verdict);
+    match opened.transpose() {
+        Ok(account) => {
+            Some((name, AccountSettings { platform: registration.spec, allowed, account }))
+        }
+        Err(error) => {
+            let expectation = scrub(&error.problem, origins.leaves);
+            verdict.problems.push(Finding::at(&fitted.origin, &path, expectation));
+            None
+        }
+    }
+}
+
+fn assignments(environment: &Environment) -> Vec<Assignment<'_>> {
+    environment
+        .iter()
+        .filter(|(name, _)| !NOT_SETTINGS.contains(name))
+        .filter_map(|(name, variable)| {
+            let path = name.strip_prefix(PREFIX)?.split("__").map(str::to_uppercase).collect();
+            let (value, origin) = (variable.value.expose(), &variable.origin);
+            Some(Assignment { name, value, origin, path })
+        })
+        .collect()
+}
+
+fn permissions(
+    name: &str,
+    file: Option<&SourceFile>,
+    holds_secrets: impl FnOnce() -> bool,
+) -> Option<Finding> {
+    let mode = file?.mode?;
+    let is_open = mode & 0o077 != 0;
+    (is_open && holds_secrets()).then(|| {
+        let expectation = format!(
+            "holds secrets and may be read by other users of this machine (mode {mode:03o}); \
+             run chmod 600 on it"
+        );
+        Finding::about(name, expectation)
+    })
+}
+
+fn holds_secrets(leaves: &[Leaf], is_from: impl Fn(&Origin) -> bool) -> bool {
+    leaves.iter().any(|leaf| {
+        let lower = leaf.overridden.iter().map(|(origin, value)| (origin, value));
+        std::iter::once((&leaf.origin, &leaf.value))
+            .chain(lower)
+            .any(|(origin, value)| is_from(origin) && matches!(value, Held::Hidden(_)))
+    })
+}
+
+const SHORTEST_SECRET: usize = 4;
+
+/// Somebody else's message, without the secrets it may repeat.
+fn scrub(message: &str, leaves: &[Leaf]) -> String {
+    let mut message = message.to_owned();
+    for leaf in leaves {
+        let Held::Hidden(secret) = &leaf.value else { continue };
+        let mut texts = Vec::new();
+        if let Ok(value) = serde_json::from_str(secret.expose()) {
+            collect_texts(value, &mut texts);
+        }
+        // A shorter one guards nothing, and would be found in the middle of every other word.
+        for text in texts.iter().filter(|text| text.len() >= SHORTEST_SECRET) {
+            message = message.replace(text.as_str(), HIDDEN);
+        }
+    }
+    message
+}
+
+fn collect_texts(value: Value, texts: &mut Vec<String>) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => texts.push(number.to_string()),
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.into_iter().for_each(|item| collect_texts(item, texts)),
+        Value::Object(map) => map.into_iter().for_each(|(_, value)| collect_texts(value, texts)),
+    }
+}
+
+fn changes(before: &Loaded, after: &Loaded) -> Vec<Change> {
+    let document = Document::new(&after.registrations);
+    let applies = |path: &str| {
+        let platform_of = |name: &str| after.platform_of(name).or_else(|| before.platform_of(name));
+        known::find(&document, path, platform_of).map_or(Applies::Restart, |found| found.applies)
+    };
+    let unset = Held::Unset;
+    let value = |loaded: &'_ Loaded, path: &str| {
+        loaded.leaf(path).map_or(unset.clone(), |leaf| leaf.value.clone())
+    };
+    let removed = before.leaves.iter().filter(|leaf| after.leaf(&leaf.path).is_none());
+    let paths = after.leaves.iter().chain(removed).map(|leaf| &leaf.path);
+    paths
+        .filter_map(|path| {
+            let (was, is) = (value(before, path), value(after, path));
+            (was != is).then(|| Change {
+                path: path.clone(),
+                before: Shown::from(&was),
+                after: Shown::from(&is),
+                applies: applies(path),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,212 @@
+//! What people see of a configuration, and of what became of it.
+
+use talaria_config::{Applies, Sources, load};
+
+use crate::{loaded, platforms, sources};
+
+const YAML: &str = "\
+model: a/b
+agent:
+  turn_limit: 45m
+providers:
+  p: {api_key: key, headers: {x-a: b}}
+accounts:
+  pigeon: {token: ring, allow: [1], route: {by: map, password: map-word}}
+";
+
+#[test]
+fn every_setting_is_shown_with_its_origin() {
+    let lines: Vec<String> = loaded(YAML, &["TALARIA_LOG__FORMAT=json"])
+        .show()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        lines.join("\n"),
+        "\
+model = a/b  (config.yaml:1)
+fallback = []  (default)
+providers.p.wire = (not set)  (default)
+providers.p.base_url = (not set)  (default)
+providers.p.api_key = (hidden)  (config.yaml:5)
+providers.p.api_key_env = (not set)  (default)
+providers.p.headers.x-a = (hidden)  (config.yaml:5)
+providers.p.context_window = (not set)  (default)
+providers.p.max_tokens = (not set)  (default)
+providers.p.extra_body = {}  (default)
+accounts.pigeon.platform = pigeon  (default)
+accounts.pigeon.enabled = true  (default)
+accounts.pigeon.allow = [\"1\"]  (config.yaml:7)
+accounts.pigeon.allow_everyone = false  (default)
+accounts.pigeon.token = (hidden)  (config.yaml:7)
+accounts.pigeon.base_url = https://loft.example/v1  (default)
+accounts.pigeon.route.by = map  (config.yaml:7)
+accounts.pigeon.route.password = (hidden)  (config.yaml:7)
+accounts.pigeon.roofs = (not set)  (default)
+accounts.pigeon.spare_keys = (not set)  (default)
+accounts.desk.platform = desk  (default)
+accounts.desk.enabled = true  (default)
+accounts.desk.allow = []  (default)
+accounts.desk.allow_everyone = false  (default)
+accounts.desk.plant = (not set)  (default)
+agent.instructions = (not set)  (default)
+agent.max_steps = 90  (default)
+agent.turn_limit = 45m  (config.yaml:3)
+agent.question_limit = 24h  (default)
+agent.first_token_limit = 2m  (default)
+agent.idle_limit = 1m  (default)
+sessions.group_per_user = true  (default)
+sessions.thread_per_user = false  (default)
+http.listen = 127.0.0.1:8420  (default)
+http.allowed_hosts = []  (default)
+files.limit = 25MB  (default)
+files.quota = 2GB  (default)
+log.level = info  (default)
+log.format = json  (environment TALARIA_LOG__FORMAT)
+limits.lanes_in_memory = 256  (default)
+limits.pending_per_session = 64  (default)
+limits.turns_at_once = 1000  (default)"
+    );
+}
+
+#[test]
+fn a_line_is_data_too() {
+    let lines = loaded(YAML, &[]).show();
+    let find = |path: &str| {
+        let line = lines.iter().find(|line| line.path == path).expect("a setting");
+        serde_json::to_string(line).expect("plain data")
+    };
+    assert_eq!(
+        find("agent.turn_limit"),
+        r#"{"path":"agent.turn_limit","value":"45m","origin":{"from":"file","line":3,"column":3}}"#
+    );
+    assert_eq!(
+        find("agent.instructions"),
+        r#"{"path":"agent.instructions","value":null,"origin":{"from":"default"}}"#
+    );
+    assert_eq!(
+        find("accounts.pigeon.token"),
+        r#"{"path":"accounts.pigeon.token","value":"(hidden)","origin":{"from":"file","line":7,"column":12}}"#
+    );
+}
+
+fn explain(yaml: &str, variables: &[&str], path: &str) -> String {
+    match loaded(yaml, variables).explain(path) {
+        Ok(explanation) => explanation.to_string(),
+        Err(unknown) => unknown.to_string(),
+    }
+}
+
+#[test]
+fn a_setting_is_explained_with_all_its_layers() {
+    let sources = sources(YAML, &["TALARIA_AGENT__TURN_LIMIT=1h"])
+        .with_dotenv("TALARIA_AGENT__TURN_LIMIT=50m");
+    let loaded = load(sources, &platforms::ALL).expect("right");
+    assert_eq!(
+        loaded.explain("agent.turn_limit").expect("a setting").to_string(),
+        "\
+agent.turn_limit = 1h
+  from        environment TALARIA_AGENT__TURN_LIMIT
+  instead of  50m (.env:1)
+  instead of  45m (config.yaml:3)
+  default     30m
+  takes       duration, like 30m or 90s
+  variable    TALARIA_AGENT__TURN_LIMIT
+  applies     after a restart
+
+How long one turn may take, waiting for answers to its questions not counted."
+    );
+}
+
+#[test]
+fn a_secret_is_explained_without_being_told() {
+    let text = explain(YAML, &["TALARIA_ACCOUNTS__PIGEON__TOKEN=other"], "accounts.pigeon.token");
+    assert_eq!(
+        text,
+        "\
+accounts.pigeon.token = (hidden)
+  from        environment TALARIA_ACCOUNTS__PIGEON__TOKEN
+  instead of  (hidden) (config.yaml:7)
+  default     (not set)
+  takes       secret
+  variable    TALARIA_ACCOUNTS__PIGEON__TOKEN
+  applies     after a restart
+
+The token of the loft. It is printed on the ring."
+    );
+}
+
+#[test]
+fn what_is_not_configured_can_be_explained() {
+    let first = |path| explain("", &[], path).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(first("accounts.owl.password"), "accounts.owl.password = (not set)");
+    assert_eq!(first("accounts.owl.awake"), "accounts.owl.awake = night");
+    assert_eq!(first("providers.any.wire"), "providers.any.wire = (not set)");
+    assert_eq!(first("log"), "log: What the gateway writes about itself.");
+    assert_eq!(
+        first("turn_limit"),
+        "there is no setting turn_limit; did you mean agent.turn_limit?"
+    );
+    assert_eq!(first("agent.turn"), "there is no setting agent.turn");
+    assert_eq!(
+        first("accounts.owl.allow_from"),
+        "there is no setting accounts.owl.allow_from; did you mean accounts.owl.allow?"
+    );
+    assert_eq!(first("model.x"), "there is no setting model.x");
+    assert_eq!(first(""), "there is no setting ");
+    let explained = explain(YAML, &[], "providers.p.headers.x-a");
+    assert!(explained.contains("variable    TALARIA_PROVIDERS__P__HEADERS\n"), "{explained}");
+}
+
+#[test]
+fn everything_shown_can_be_explained() {
+    let loaded = loaded(YAML, &[]);
+    for line in loaded.show() {
+        let explained = loaded.explain(&line.path).expect("a setting").to_string();
+        assert!(explained.starts_with(&format!("{} = {}\n", line.path, line.value)), "{explained}");
+    }
+}
+
+#[test]
+fn a_reload_tells_what_changed_and_when_it_applies() {
+    let before = loaded(YAML, &[]);
+    let yaml = YAML
+        .replace("45m", "2700s")
+        .replace("api_key: key", "api_key: other")
+        .replace("allow: [1]", "allow: [1, 2]")
+        .replace("headers: {x-a: b}", "wire: openai")
+        + "http: {listen: '127.0.0.1:1'}\n";
+    let (after, changes) = before.reload(sources(&yaml, &[])).expect("right");
+    let changes: Vec<String> = changes
+        .iter()
+        .map(|change| {
+            let applies = match change.applies {
+                Applies::Live => "live",
+                Applies::Restart => "restart",
+            };
+            format!("{}: {} → {} {applies}", change.path, change.before, change.after)
+        })
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            "providers.p.wire: (not set) → openai live",
+            "providers.p.api_key: (hidden) → (hidden) live",
+            "accounts.pigeon.allow: [\"1\"] → [\"1\",\"2\"] restart",
+            "http.listen: 127.0.0.1:8420 → 127.0.0.1:1 restart",
+            "providers.p.headers.x-a: (hidden) → (not set) live",
+        ]
+    );
+    assert_eq!(after.config().http.listen.port(), 1);
+    assert_eq!(before.config().http.listen.port(), 8420);
+}
+
+#[test]
+fn a_bad_file_does_not_replace_a_good_configuration() {
+    let before = loaded(YAML, &[]);
+    let problems = before.reload(Sources::default().with_config("agent: {turn_limit: soon}"));
+    assert!(problems.is_err());
+    assert_eq!(before.config().agent.turn_limit.as_secs(), 45 * 60);
+    let (_, changes) = before.reload(sources(YAML, &[])).expect("right");
+    assert_eq!(changes, []);
+}

@@ -1,0 +1,125 @@
+//! What the vendor tells: lines in, batches out.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use talaria_clock::Clock;
+use talaria_model::{
+    AccountId, Address, Chat, ChatId, ChatKind, ChoiceId, EventId, IdError, Inbound, InboundKind,
+    Message, MessageId, Sender, SenderId, ThreadId,
+};
+use talaria_platform::{Ack, Arrival, Arrivals, Batch, ConnectError, Cursor, LinkError, Ports};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::codec::{FramedRead, LinesCodec};
+
+use super::wire::{Event, FromGateway, Hello, LONGEST_LINE, Role};
+
+/// Lines that are already there are committed together, up to this many.
+const BATCH: usize = 64;
+
+pub(super) async fn connect(address: &str, ports: &Ports) -> Result<Arrivals, ConnectError> {
+    let unreachable = |error: std::io::Error| ConnectError::Unreachable {
+        reason: format!("nothing answers on {address}: {error}"),
+    };
+    let stream = TcpStream::connect(address).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    let (reader, mut writer) = stream.into_split();
+    let cursor = ports.cursor.as_ref().and_then(|cursor| cursor.0.parse().ok()).unwrap_or(0);
+    let hello = Hello { role: Role::Events, account: ports.account.to_string(), cursor };
+    tell(&mut writer, &FromGateway::Hello(hello)).await.map_err(unreachable)?;
+    let lines = FramedRead::new(reader, LinesCodec::new_with_max_length(LONGEST_LINE));
+    let connection = Connection {
+        lines: lines.ready_chunks(BATCH),
+        writer,
+        account: ports.account.clone(),
+        clock: ports.clock.clone(),
+        committed: None,
+    };
+    Ok(stream::unfold(connection, Connection::next).boxed())
+}
+
+struct Connection {
+    lines: stream::ReadyChunks<FramedRead<OwnedReadHalf, LinesCodec>>,
+    writer: OwnedWriteHalf,
+    account: AccountId,
+    clock: Arc<dyn Clock>,
+    /// What the batch before contained. It is safe by the time the next one is asked for.
+    committed: Option<u64>,
+}
+
+impl Connection {
+    async fn next(mut self) -> Option<(Result<Arrival, LinkError>, Self)> {
+        if let Some(number) = self.committed.take()
+            && let Err(error) = tell(&mut self.writer, &FromGateway::Ack(number)).await
+        {
+            return Some((Err(lost(error)), self));
+        }
+        let lines = self.lines.next().await?;
+        let mut events = Vec::with_capacity(lines.len());
+        for line in lines {
+            let event = match line {
+                Ok(line) => serde_json::from_str::<Event>(&line).map_err(lost),
+                Err(error) => Err(lost(error)),
+            };
+            match event.and_then(|event| self.decode(event)) {
+                Ok((number, inbound)) => {
+                    self.committed = Some(number);
+                    events.push(inbound);
+                }
+                // Everything before the bad line is still taken in; the connection ends there.
+                Err(error) if events.is_empty() => return Some((Err(error), self)),
+                Err(_) => break,
+            }
+        }
+        let cursor = self.committed.map(|number| Cursor(number.to_string()));
+        Some((Ok(Arrival::Batch(Batch { events, cursor, ack: Ack::unneeded() })), self))
+    }
+
+    fn decode(&self, event: Event) -> Result<(u64, Inbound), LinkError> {
+        decode(event, &self.account, self.clock.now()).map_err(lost)
+    }
+}
+
+fn decode(
+    event: Event,
+    account: &AccountId,
+    now: talaria_model::Timestamp,
+) -> Result<(u64, Inbound), IdError> {
+    let chat = Chat {
+        id: ChatId::new(event.chat)?,
+        kind: if event.group { ChatKind::Group } else { ChatKind::Dm },
+    };
+    let kind = match event.press {
+        Some(choice) => InboundKind::Pressed(ChoiceId::new(choice)?),
+        None => InboundKind::Said(Message {
+            id: event.message.map(MessageId::new).transpose()?,
+            text: event.text,
+            files: Vec::new(),
+            reply_to: None,
+        }),
+    };
+    let inbound = Inbound {
+        id: EventId::new(event.id)?,
+        at: now,
+        from: Sender { id: SenderId::new(event.sender)?, name: None },
+        to: Address {
+            account: account.clone(),
+            chat,
+            thread: event.thread.map(ThreadId::new).transpose()?,
+        },
+        kind,
+    };
+    Ok((event.number, inbound))
+}
+
+async fn tell(writer: &mut OwnedWriteHalf, line: &FromGateway) -> std::io::Result<()> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    writer.write_all(&bytes).await
+}
+
+fn lost(error: impl std::fmt::Display) -> LinkError {
+    LinkError::Lost { reason: error.to_string() }
+}

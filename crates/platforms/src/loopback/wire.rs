@@ -1,0 +1,146 @@
+//! The lines of JSON, as both ends write them.
+
+use serde::{Deserialize, Serialize};
+
+/// The longest line either end may send.
+pub(crate) const LONGEST_LINE: usize = 1024 * 1024;
+
+/// What the gateway says on an events connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromGateway {
+    /// The first line of every connection.
+    Hello(Hello),
+    /// Everything up to this number is safe.
+    Ack(u64),
+}
+
+/// The first line of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// What the connection is for.
+    pub role: Role,
+    /// Which account connects.
+    pub account: String,
+    /// The number of the last event that is safe; zero when there is none.
+    #[serde(default)]
+    pub cursor: u64,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The vendor tells what happens.
+    Events,
+    /// The gateway asks the vendor to act.
+    Acts,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// Counts up without gaps.
+    pub number: u64,
+    /// The same for every delivery of the same event.
+    pub id: String,
+    /// The chat.
+    pub chat: String,
+    /// Whether several people are in it.
+    #[serde(default)]
+    pub group: bool,
+    /// The thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Who.
+    pub sender: String,
+    /// What they said.
+    #[serde(default)]
+    pub text: String,
+    /// The choice they pressed, instead of saying something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub press: Option<String>,
+    /// Their message as the vendor names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Something the vendor is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActRequest {
+    /// The same for every try of the same act.
+    pub id: String,
+    /// Where.
+    pub chat: String,
+    /// In which thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// What.
+    pub act: WireAct,
+}
+
+/// What the vendor is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireAct {
+    /// Say something new.
+    Post {
+        /// Markdown.
+        text: String,
+        /// Answers to choose from.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        choices: Vec<WireChoice>,
+        /// Files by name and size.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<WireFile>,
+    },
+    /// Change what was said.
+    Edit {
+        /// The vendor's name for the message.
+        message: String,
+        /// The whole new text.
+        text: String,
+    },
+}
+
+/// An answer to choose from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireChoice {
+    /// What to send back as `press`.
+    pub id: String,
+    /// What people read.
+    pub label: String,
+}
+
+/// A file that goes along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireFile {
+    /// The digest of its bytes.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What the vendor answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActReply {
+    /// It is done.
+    Done {
+        /// The vendor's name for what was created.
+        #[serde(default)]
+        message: Option<String>,
+    },
+    /// Later.
+    Throttled {
+        /// How much later.
+        seconds: u64,
+    },
+    /// The chat is gone.
+    Gone(String),
+    /// Never.
+    Rejected(String),
+}
