@@ -48,5 +48,7 @@ pub(crate) fn below(request: Request, rest: &str) -> Request<Body> {
     if let Ok(uri) = format!("/{rest}{query}").parse::<Uri>() {
         parts.uri = uri;
     }
+    // The outer path's parameters would be taken for the inner path's.
+    parts.extensions.clear();
     Request::from_parts(parts, body)
 }

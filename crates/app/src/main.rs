@@ -1,1 +1,59 @@
-fn main() {}
+//! The talaria binary: the only crate that names both a contract and its implementation.
+#![forbid(unsafe_code)]
+
+mod chat;
+mod cli;
+mod client;
+mod commands;
+mod exit;
+mod home;
+mod logging;
+mod model;
+mod run;
+mod start;
+mod web_link;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use talaria_clock::{Clock, SystemClock};
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Exit, Halt};
+use crate::home::Home;
+
+fn main() -> ExitCode {
+    let begun = SystemClock.now();
+    let cli = Cli::parse();
+    let ended = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Halt::failed(format_args!("no runtime: {error}")))
+        .and_then(|runtime| runtime.block_on(carry_out(cli, begun)));
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(halt) => {
+            eprintln!("{halt}");
+            halt.exit.into()
+        }
+    }
+}
+
+async fn carry_out(cli: Cli, begun: talaria_model::Timestamp) -> Result<Exit, Halt> {
+    // One TLS provider in the whole process, chosen before anything can ask for one.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let home = Home::find()?;
+    match cli.command.unwrap_or(Command::Run) {
+        Command::Run => run::run(&home, begun).await.map(|()| Exit::Done),
+        Command::Chat(options) => commands::chat::chat(&home, options).await,
+        Command::Open => commands::open::open(&home).await,
+        Command::Model(options) => commands::model::model(&home, options).await,
+        Command::Status(output) => commands::status::status(&home, output).await,
+        Command::Sessions(command) => commands::sessions::sessions(&home, command).await,
+        Command::Config(command) => commands::config::config(&home, command),
+        Command::Platforms(output) => commands::platforms::platforms(output),
+        Command::Reload(output) => commands::control::reload(&home, output).await,
+        Command::Stop => commands::control::stop(&home).await,
+        Command::Completions { shell } => commands::completions::completions(shell),
+    }
+}

@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use talaria_agent::{Memory, Recall, ToolScope};
 use talaria_model::{AccountId, EntryBody};
 use talaria_session::{Scope, SessionKey};
-use talaria_store::{SearchScope, Store};
+use talaria_store::{Found, SearchScope, Store};
+
+/// How many more results are asked for, because the turn that asks is left out of them.
+const THIS_TURN: usize = 10;
 
 /// Searches the store in one person's name.
 pub struct StoreRecall {

@@ -1,1 +1,210 @@
-//! The store on embedded SQLite.
+//! The store on embedded SQLite, for one machine.
+//!
+//! `state.db` is the truth: one thread writes it, a few read it. `search.db` is an index of it that
+//! can be deleted at any time. This crate turns the contract's values into rows and back; it knows
+//! nothing of what sessions decide, and it takes for granted that no other process has the files.
+#![forbid(unsafe_code)]
+
+mod index;
+mod open;
+mod read;
+mod readers;
+mod rows;
+mod search;
+mod sql;
+#[cfg(test)]
+mod tests;
+mod write;
+mod writer;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use talaria_model::{
+    AccountId, Address, Entry, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+};
+use talaria_session::{Ended, Session, SessionKey};
+use talaria_store::{
+    Admitted, Commit, Counts, Delivered, Found, Parcel, Query, Recorded, SearchScope, Settlement,
+    Store, StoreError, Summary,
+};
+
+pub use open::OpenError;
+
+use open::{Purpose, connect, open_state, quick_check};
+use readers::Readers;
+use search::Search;
+use sql::store_error;
+use write::{Batch, Letter, Old, Step};
+use writer::Writer;
+
+/// The store in a folder. Dropping it waits for what was handed in and lets go of the files.
+pub struct SqliteStore {
+    // Dropped in this order: the writer is the last to let go, and leaves no log behind.
+    search: Search,
+    readers: Readers,
+    writer: Writer,
+}
+
+impl SqliteStore {
+    /// Opens `state.db` and `search.db` in a folder that exists; makes them if they are not there
+    /// and brings them to the version this program knows. Blocks while it does.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        let state = folder.join("state.db");
+        let conn = open_state(&state)?;
+        let explain = |source| OpenError::Folder { path: state.clone(), source };
+        let truth = connect(&state, Purpose::Read)
+            .map_err(|error| explain(std::io::Error::other(error)))?;
+        Ok(Self {
+            writer: Writer::start(conn).map_err(explain)?,
+            readers: Readers::start(&state).map_err(explain)?,
+            search: Search::start(truth, folder.join("search.db")).map_err(explain)?,
+        })
+    }
+
+    /// Looks through the whole of `state.db` for damage. Takes long for a large file, during which
+    /// other reads go on.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let found = self.readers.read(|conn| quick_check(conn).map_err(store_error)).await?;
+        found.map_or(Ok(()), |reason| Err(StoreError::Damaged { reason }))
+    }
+
+    async fn forget(&self, old: Old, before: Timestamp) -> Result<u64, StoreError> {
+        let mut forgotten = 0;
+        let mut next = Some(0);
+        while let Some(after) = next {
+            let pruned =
+                self.writer.write(move |conn| write::prune(conn, old, after, before)).await?;
+            forgotten += pruned.forgotten;
+            next = pruned.next;
+        }
+        Ok(forgotten)
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError> {
+        let batch = Batch::of(delivered)?;
+        self.writer.write(|conn| batch.write(conn)).await
+    }
+
+    async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {
+        let account = account.clone();
+        self.readers.read(move |conn| read::cursor(conn, &account)).await
+    }
+
+    async fn load(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        let key = key.clone();
+        self.readers.read(move |conn| read::load(conn, &key)).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        let step = Step::of(commit)?;
+        let records = step.records();
+        self.writer.write(|conn| step.write(conn)).await?;
+        if records {
+            self.search.wake();
+        }
+        Ok(())
+    }
+
+    async fn unread(
+        &self,
+        key: &SessionKey,
+        limit: usize,
+    ) -> Result<Vec<(Seq, Inbound)>, StoreError> {
+        let key = key.clone();
+        self.readers.read(move |conn| read::unread(conn, &key, limit)).await
+    }
+
+    async fn history(&self, session: &SessionId, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let session = session.clone();
+        self.readers.read(move |conn| read::history(conn, &session, limit)).await
+    }
+
+    async fn preview(&self, outbound: &Outbound) -> Result<(), StoreError> {
+        let letter = Letter::of(outbound)?;
+        self.writer.write(move |conn| write::preview(conn, &letter)).await
+    }
+
+    async fn attempt(&self, id: &OutboundId) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.writer.write(move |conn| write::attempt(conn, &id)).await
+    }
+
+    async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.writer.write(move |conn| write::settle(conn, &id, &settlement)).await
+    }
+
+    async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError> {
+        let to = to.clone();
+        self.readers.read(move |conn| read::parcels(conn, &to, limit)).await
+    }
+
+    async fn recover(&self) -> Result<Ended, StoreError> {
+        self.writer.write(write::recover).await
+    }
+
+    async fn restless(
+        &self,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError> {
+        self.readers.read(move |conn| read::restless(conn, after.as_ref(), limit)).await
+    }
+
+    async fn undelivered(
+        &self,
+        after: Option<Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, StoreError> {
+        self.readers.read(move |conn| read::undelivered(conn, after.as_ref(), limit)).await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.writer.write(write::close).await?;
+        self.writer.tidy().await
+    }
+
+    async fn conversations(
+        &self,
+        account: Option<&AccountId>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let account = account.cloned();
+        self.readers.read(move |conn| read::conversations(conn, account.as_ref(), limit)).await
+    }
+
+    async fn transcript(
+        &self,
+        key: &SessionKey,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let key = key.clone();
+        self.readers.read(move |conn| read::transcript(conn, &key, before, limit)).await
+    }
+
+    async fn search(
+        &self,
+        scope: SearchScope,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError> {
+        match Query::new(query) {
+            Some(query) => self.search.find(scope, query, limit).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.readers.read(read::counts).await
+    }
+
+    async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let rows = self.forget(Old::Rows, before).await?;
+        Ok(rows + self.forget(Old::Parcels, before).await?)
+    }
+}

@@ -6,7 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod commit;
+pub mod contract;
+mod memory;
 mod outbox;
+mod progress;
+mod query;
 mod reading;
 
 use async_trait::async_trait;
@@ -16,14 +20,18 @@ use talaria_model::{
 use talaria_session::{Ended, Session, SessionKey};
 
 pub use commit::{Admitted, Commit, Delivered, JournalChange, JournalState};
+pub use memory::MemoryStore;
 pub use outbox::{Parcel, ParcelState, Settlement};
+pub use progress::{Doubt, Form, Progress, Stage};
+pub use query::{Closeness, Hit, Query, Wanted, fold, visible, words};
 pub use reading::{Counts, Found, Recorded, SearchScope, Summary};
 
 /// What has to survive. Every method that writes returns once the write is on disk.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Journals a batch together with the account's cursor, in one commit. An event that is already
-    /// there is reported as such and changes nothing; the cursor moves all the same.
+    /// there is reported as such and changes nothing; the cursor moves all the same. A batch without
+    /// a cursor leaves it where it was.
     async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError>;
 
     /// Where the account's last batch ended.
@@ -32,7 +40,12 @@ pub trait Store: Send + Sync + 'static {
     /// The session, if there is one. Its rules are the default; the caller sets them.
     async fn load(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
 
-    /// Makes one step of a session durable: its state, journal changes, entries and parcels.
+    /// Makes one step of a session durable: its state, journal changes, entries and parcels. With a
+    /// step that leaves the session without a turn in hand, previews of its lives named here that
+    /// no text replaced have served their purpose and end.
+    ///
+    /// A change to a row that was forgotten and a parcel that is there already change nothing. A
+    /// life that belongs to another conversation is refused as damage, and nothing is written.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
     /// Journal rows of a session that no step has taken yet, in order.
@@ -45,16 +58,20 @@ pub trait Store: Send + Sync + 'static {
     /// The newest entries of one life of a conversation, oldest first.
     async fn history(&self, session: &SessionId, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
-    /// Names a preview that is about to be posted. Its delivery's final text will replace it.
+    /// Names a preview that is about to be posted. Its delivery's final text will replace it. It is
+    /// no parcel until then; once the text is there, it changes nothing.
     async fn preview(&self, outbound: &Outbound) -> Result<(), StoreError>;
 
-    /// Says that a parcel is about to leave. Must be durable before its first byte does.
+    /// Says that a parcel is about to leave. Must be durable before its first byte does. What is not
+    /// there or has ended is left alone.
     async fn attempt(&self, id: &OutboundId) -> Result<(), StoreError>;
 
-    /// Says what became of a parcel or preview.
+    /// Says what became of a parcel or preview. `Progress` is the table of what follows; what is not
+    /// there or has ended is left alone.
     async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError>;
 
-    /// What still has to be delivered to an address, in order.
+    /// What still has to be delivered to an address, in the order in which it was decided. What is
+    /// leaving is among it; previews are not.
     async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError>;
 
     /// Begins a life of the process: what was on its way is unsure from here on. Says how the life
@@ -94,7 +111,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Recorded>, StoreError>;
 
-    /// Entries that contain all the words, or the text as a substring, best first.
+    /// Entries that contain all the words, or the text as a substring, best first and newest first
+    /// among equals. `Query` says what answers.
     async fn search(
         &self,
         scope: SearchScope,
@@ -105,7 +123,9 @@ pub trait Store: Send + Sync + 'static {
     /// How much of everything there is.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
-    /// Forgets journal rows and parcels that ended before `before`. Entries stay.
+    /// Forgets journal rows that arrived and parcels that were decided before `before` and have
+    /// ended since; says how many. Entries stay. Time is taken to pass as rows arrive: what stands
+    /// behind a jump of the clock is forgotten with what stands before it.
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError>;
 }
 

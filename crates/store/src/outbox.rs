@@ -11,7 +11,7 @@ pub struct Parcel {
     pub state: ParcelState,
     /// The message that already shows it, or its preview, where known. It is edited, not repeated.
     pub shown: Option<MessageId>,
-    /// How often it left this machine.
+    /// How often it may have left this machine. A try that certainly did not arrive does not count.
     pub attempts: u32,
     /// Not to be sent before this.
     pub not_before: Option<Timestamp>,
@@ -24,7 +24,8 @@ pub struct Parcel {
 pub enum ParcelState {
     /// It has not left this machine.
     Ready,
-    /// The formatting was not accepted: it is to be sent as plain text.
+    /// The formatting was not accepted: it is to be sent as plain text. A parcel that is also unsure
+    /// says so instead.
     Plain,
     /// It, or its preview, may have arrived: it is resent under the same key, or marked.
     Unsure,

@@ -1,7 +1,7 @@
 //! What people and pages read.
 
 use talaria_model::{AccountId, Address, Entry, SessionId, Timestamp, Usage};
-use talaria_session::SessionKey;
+use talaria_session::{Session, SessionKey};
 
 /// A conversation in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,22 @@ pub struct Summary {
     pub turns: u32,
     /// Tokens in its present life.
     pub usage: Usage,
+}
+
+impl Summary {
+    /// The line for a session.
+    pub fn of(session: &Session) -> Self {
+        Self {
+            key: session.key.clone(),
+            id: session.id.clone(),
+            at: session.at.clone(),
+            title: session.title.clone(),
+            updated: session.updated,
+            busy: session.hand().is_some(),
+            turns: session.turns,
+            usage: session.usage,
+        }
+    }
 }
 
 /// An entry with its place in the whole store.

@@ -1,1 +1,26 @@
-//! What tests share: a clock that is told the time, scripted vendors and agents, the contract suites.
+//! What tests and benchmarks share: peers that behave like the real ones and keep their own truth.
+//!
+//! `Vendor` plays the platform behind a loopback account, `FakeLlm` the model, `GatewayProcess` runs
+//! the real binary, `ScriptedAgent` stands in for an agent. They know the gateway only from outside,
+//! by its documented lines and files: sharing code with it would hide its mistakes.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "peers live in real time and in tasks of their own")]
+
+mod agent;
+mod dice;
+mod echo;
+mod llm;
+mod process;
+mod vendor;
+mod waiting;
+
+pub use agent::{Scene, ScriptedAgent};
+pub use dice::Dice;
+pub use echo::{Token, complete, echo, mentioned};
+pub use llm::{Asked, FakeLlm, Hold, Pace, Reply, ScriptedCall};
+pub use process::{Clutter, GatewayProcess, Home, Launch, Usage};
+pub use vendor::{
+    Act, Arrived, Choice, Conduct, Happened, Refusal, Said, Shown, Truth, Vendor, VendorSettings,
+    Violation,
+};
+pub use waiting::within;

@@ -1,0 +1,124 @@
+//! `talaria chat`: the terminal's end of the conversation.
+//!
+//! It talks to a gateway over its local socket and knows nothing of what is behind it: whether that
+//! gateway runs in another process or in this one makes no difference here.
+
+mod command;
+mod follow;
+mod growing;
+mod lines;
+mod live;
+mod once;
+mod paper;
+mod prompt;
+mod seen;
+mod socket;
+mod talk;
+#[cfg(test)]
+mod tests;
+mod tty;
+
+use std::future::Future;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use talaria_clock::{Clock, SystemClock, rfc3339};
+use talaria_model::{EventId, Timestamp};
+use talaria_platforms::terminal::wire::{LONGEST_NAME, LONGEST_TEXT, is_conversation_name};
+use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::exit::Exit;
+use socket::{Socket, size};
+
+/// What `talaria chat` is asked for.
+#[derive(Debug, Args)]
+pub(crate) struct ChatOptions {
+    /// Which conversation; a name that is new begins one
+    #[arg(short, long, value_name = "NAME", default_value = "main")]
+    conversation: String,
+    /// Begin a new conversation
+    #[arg(short, long, conflicts_with = "conversation")]
+    new: bool,
+    /// What to say. The answer is printed, and nothing else. Without it, talk freely; or pipe
+    /// something in
+    #[arg(value_name = "MESSAGE")]
+    message: Vec<String>,
+}
+
+/// Talks to the gateway behind `socket`: until the person leaves, or about the one message that was
+/// given or piped in.
+pub(crate) async fn chat(options: ChatOptions, socket: &Path) -> anyhow::Result<Exit> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let conversation = if options.new { made_up(clock.now()) } else { options.conversation };
+    ensure!(
+        is_conversation_name(&conversation),
+        "a conversation's name is made of letters, digits, - and _, at most {LONGEST_NAME} of them"
+    );
+    let history = socket.with_file_name("chat_history");
+    let socket = Socket::of(socket, conversation.clone())?;
+    if options.message.is_empty() && tty::is_interactive() {
+        let hangups =
+            stream::select(signals(SignalKind::terminate())?, signals(SignalKind::hangup())?);
+        let interruptions = signals(SignalKind::interrupt())?;
+        return talk::talk(socket, &conversation, &history, clock, interruptions, hangups.boxed())
+            .await;
+    }
+    let text = match options.message.is_empty() {
+        true => piped_in().await?,
+        false => options.message.join(" "),
+    };
+    ensure!(!text.trim().is_empty(), "there is nothing to say");
+    ensure!(text.len() <= LONGEST_TEXT, "the message is longer than {}", size(LONGEST_TEXT as u64));
+    let interruptions = signals(SignalKind::interrupt())?;
+    let ended = once::once(socket, text, tty::display(), clock, interruptions, tty::write).await?;
+    for file in &ended.files {
+        let name = talaria_render::visible(&file.name).replace('\n', " ");
+        eprintln!("📎 {name} ({}) came along; /save it in `talaria chat`", size(file.size));
+    }
+    Ok(ended.exit)
+}
+
+/// All of standard input, as long as it can be a message.
+async fn piped_in() -> anyhow::Result<String> {
+    if std::io::stdin().is_terminal() {
+        eprintln!("Reading what to say from the terminal; end it with Ctrl-D.");
+    }
+    let mut bytes = Vec::new();
+    // One byte more than fits, to tell too much from just enough.
+    let limit = LONGEST_TEXT as u64 + 1;
+    tokio::io::stdin().take(limit).read_to_end(&mut bytes).await.context("no input")?;
+    ensure!(bytes.len() <= LONGEST_TEXT, "the input is longer than {}", size(LONGEST_TEXT as u64));
+    String::from_utf8(bytes).context("the input is not text")
+}
+
+/// A name for a conversation that begins now.
+fn made_up(now: Timestamp) -> String {
+    let second: String = rfc3339(now).chars().take(19).filter(|c| *c != ':').collect();
+    format!("{}-{:04x}", second.replace('T', "-"), rand::random::<u16>())
+}
+
+/// An id that nobody else makes up.
+fn fresh_id() -> EventId {
+    EventId::new(format!("{:032x}", rand::random::<u128>())).expect("hex digits are an id")
+}
+
+/// Each time a signal comes.
+fn signals(kind: SignalKind) -> anyhow::Result<BoxStream<'static, ()>> {
+    let coming = signal(kind).context("signals cannot be received")?;
+    let each = |mut coming: Signal| async move { coming.recv().await.map(|()| ((), coming)) };
+    Ok(stream::unfold(coming, each).boxed())
+}
+
+/// Completes when what is there completes, and never when nothing is there.
+async fn due<F: Future + Unpin>(what: &mut Option<F>) -> F::Output {
+    match what {
+        Some(what) => what.await,
+        None => std::future::pending().await,
+    }
+}

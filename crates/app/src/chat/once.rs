@@ -1,0 +1,194 @@
+//! One message and its answer: for scripts, and for people who ask on the command line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use talaria_clock::{Clock, Sleep};
+use talaria_model::FileRef;
+use talaria_platforms::terminal::wire::{
+    Doing, Event, Heard, Kind, LONGEST_HISTORY, Posted, Say, Stop,
+};
+
+use super::follow::{Told, follow};
+use super::paper::{Display, Paper};
+use super::seen::{Seen, Sight};
+use super::socket::{Socket, Word};
+use super::{due, fresh_id};
+use crate::exit::Exit;
+
+/// How long the gateway may be away, or unable to store the message, before we give up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The same, as long as it was never there.
+const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a stop may take to show.
+const STOP_WITHIN: Duration = Duration::from_secs(3);
+
+/// How one message was answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) exit: Exit,
+    /// What came along.
+    pub(super) files: Vec<FileRef>,
+}
+
+/// Says `text`, writes the answer as it comes, and ends when the turn is over. The first
+/// interruption stops the turn, the second one ends at once.
+pub(super) async fn once(
+    socket: Socket,
+    text: String,
+    display: Display,
+    clock: Arc<dyn Clock>,
+    mut interruptions: BoxStream<'static, ()>,
+    write: impl FnMut(&str),
+) -> anyhow::Result<Ended> {
+    let mut told = follow(socket.clone(), LONGEST_HISTORY, clock.clone());
+    let mut reply = Reply::on(display, write);
+    let mut unsaid = Some(Word::Say(Say { id: fresh_id(), text, files: Vec::new() }));
+    let mut saying: Option<BoxFuture<'static, Result<Heard, String>>> = None;
+    let mut stopping: Option<BoxFuture<'static, Result<Heard, String>>> = None;
+    let mut patience: Option<Sleep> = Some(clock.sleep(FIRST_PATIENCE));
+    loop {
+        tokio::select! {
+            told = told.next() => match told {
+                Some(Told::Event(event)) => {
+                    if matches!(event, Event::Hello { .. }) {
+                        patience = None;
+                        // Said only when we listen, so that nothing of the answer is missed.
+                        if let Some(word) = unsaid.take() {
+                            reply.expect();
+                            saying = Some(insist(&socket, word, &clock));
+                        }
+                    }
+                    if let Some(exit) = reply.hear(&event) {
+                        return Ok(Ended { exit, files: reply.files });
+                    }
+                }
+                Some(Told::Lost(_)) => {
+                    patience.get_or_insert_with(|| clock.sleep(PATIENCE));
+                }
+                Some(Told::Refused(reason)) => bail!(reason),
+                None => bail!("the gateway has gone away"),
+            },
+            said = due(&mut saying) => {
+                saying = None;
+                if let Err(reason) = said {
+                    bail!("the gateway does not take the message: {reason}");
+                }
+            }
+            _ = due(&mut stopping) => stopping = None,
+            () = due(&mut patience) => match reply.state {
+                State::Stopping => return Ok(Ended { exit: Exit::Failed, files: reply.files }),
+                _ => bail!("the gateway cannot be reached"),
+            },
+            Some(()) = interruptions.next() => {
+                if reply.state != State::Expecting {
+                    return Ok(Ended { exit: Exit::Failed, files: reply.files });
+                }
+                reply.state = State::Stopping;
+                stopping = Some(insist(&socket, Word::Stop(Stop { id: fresh_id() }), &clock));
+                patience = Some(clock.sleep(STOP_WITHIN));
+            }
+        }
+    }
+}
+
+fn insist(
+    socket: &Socket,
+    word: Word,
+    clock: &Arc<dyn Clock>,
+) -> BoxFuture<'static, Result<Heard, String>> {
+    let (socket, clock) = (socket.clone(), clock.clone());
+    Box::pin(async move {
+        tokio::select! {
+            heard = socket.insist(&word, &*clock) => heard,
+            () = clock.sleep(PATIENCE) => Err("it cannot store it".into()),
+        }
+    })
+}
+
+/// The answer as far as it has come.
+struct Reply<W> {
+    paper: Paper,
+    display: Display,
+    write: W,
+    seen: Seen,
+    state: State,
+    last: Option<Kind>,
+    files: Vec<FileRef>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing is said yet; what there is belongs to the past.
+    Before,
+    /// What comes is the answer.
+    Expecting,
+    /// The person does not want to wait for it.
+    Stopping,
+}
+
+impl<W: FnMut(&str)> Reply<W> {
+    fn on(display: Display, write: W) -> Self {
+        Self {
+            paper: Paper::on(display),
+            display,
+            write,
+            seen: Seen::default(),
+            state: State::Before,
+            last: None,
+            files: Vec::new(),
+        }
+    }
+
+    fn expect(&mut self) {
+        self.state = State::Expecting;
+        (self.write)(&self.paper.work());
+    }
+
+    /// Takes in what happened. Says how to end once the turn is over.
+    fn hear(&mut self, event: &Event) -> Option<Exit> {
+        let sight = self.seen.look(event);
+        if self.state == State::Before || sight == Sight::Known {
+            return None;
+        }
+        match event {
+            Event::Posted(posted) => self.posted(posted),
+            Event::Draft { id, text } => {
+                (self.write)(&self.paper.draft(id, text));
+                None
+            }
+            Event::Hello { doing: Doing::Idle, .. } | Event::Turned { doing: Doing::Idle } => {
+                self.over()
+            }
+            Event::Hello { .. } | Event::Turned { .. } | Event::Said(_) => None,
+        }
+    }
+
+    fn posted(&mut self, posted: &Posted) -> Option<Exit> {
+        if self.last.is_some() && self.display == Display::Plain {
+            (self.write)("\n");
+        }
+        (self.write)(&self.paper.posted(posted));
+        self.files.extend(posted.files.iter().cloned());
+        self.last = Some(posted.kind);
+        match (posted.kind, posted.doing) {
+            (Kind::Question, _) => Some(Exit::Asked),
+            (_, Doing::Idle) => self.over(),
+            (_, Doing::Busy) => None,
+        }
+    }
+
+    /// Nothing more will come, if anything has come at all.
+    fn over(&self) -> Option<Exit> {
+        self.last.map(|kind| match kind {
+            Kind::Answer | Kind::Notice | Kind::Question => Exit::Done,
+            Kind::Failure => Exit::Failed,
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! The command line, as people type it.
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::chat::ChatOptions;
+
+/// One AI agent, reachable from every chat app you use.
+///
+/// Without a command, talaria runs the gateway: it keeps everything in one folder (TALARIA_HOME,
+/// ~/.talaria if not set), serves a web chat on this machine, and needs no configuration to begin.
+#[derive(Debug, Parser)]
+#[command(
+    name = "talaria",
+    version,
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the agent asked \
+                  something and nobody was there to answer, 4 a gateway is already running on this \
+                  home.\n\nStart with `talaria`, then open the address it prints, or type \
+                  `talaria chat` in another terminal."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the gateway (the default)
+    Run,
+    /// Talk to the agent in this terminal; starts a gateway if none is running
+    Chat(ChatOptions),
+    /// Print a fresh link to the web chat
+    Open,
+    /// Show which model answers and why, and try it
+    Model(ModelOptions),
+    /// Show how the gateway and its accounts are doing
+    Status(Output),
+    /// List, read and search conversations
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
+    /// Look at the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// List the platforms this program can connect to
+    Platforms(Output),
+    /// Make the running gateway read its configuration again
+    Reload(Output),
+    /// End the running gateway; what is unfinished goes on at the next start
+    Stop,
+    /// Print a completion script for your shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Output {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelOptions {
+    /// Only show what was chosen; do not ask the model anything
+    #[arg(long)]
+    pub(crate) no_test: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List conversations, the most recent first
+    List {
+        /// Only those on this account
+        #[arg(long)]
+        account: Option<String>,
+        /// How many
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print what was said in a conversation
+    Show {
+        /// Its id or key, as `talaria sessions list` prints them
+        id: String,
+        /// How many entries, counted from the end
+        #[arg(long, default_value_t = 200)]
+        limit: usize,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Search what was said anywhere
+    Search {
+        /// Words, or a part of a word
+        query: String,
+        /// Only on this account
+        #[arg(long)]
+        account: Option<String>,
+        /// How many
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every setting, its value and where it comes from
+    Show(Output),
+    /// Explain one setting, such as agent.turn_limit
+    Explain {
+        /// The setting
+        key: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Check config.yaml, .env and the environment without starting anything
+    Check(Output),
+    /// Print the JSON Schema of config.yaml
+    Schema,
+}

@@ -1,0 +1,91 @@
+//! Talks to the running gateway over its local socket.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde::de::DeserializeOwned;
+use talaria_admin::api::Problem;
+
+use crate::exit::Halt;
+use crate::home::Home;
+
+/// A gateway that answers.
+pub(crate) struct Client {
+    http: reqwest::Client,
+}
+
+impl Client {
+    /// The gateway of this home, if one is running.
+    pub(crate) async fn find(home: &Home) -> Result<Option<Self>, Halt> {
+        let socket = home.socket();
+        // A socket nobody listens on was left behind by a run that died.
+        if tokio::net::UnixStream::connect(&socket).await.is_err() {
+            return Ok(None);
+        }
+        let http = reqwest::Client::builder()
+            .unix_socket(socket)
+            .no_proxy()
+            .timeout(Duration::from_secs(30))
+            .build()
+            .map_err(Halt::failed)?;
+        Ok(Some(Self { http }))
+    }
+
+    /// The gateway of this home, or the advice to start one.
+    pub(crate) async fn need(home: &Home) -> Result<Self, Halt> {
+        Self::find(home).await?.ok_or_else(|| {
+            Halt::failed(format_args!("no gateway is running on {}", home.path().display()))
+                .hint("start one with `talaria`")
+        })
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<T, Halt> {
+        self.ask(Method::GET, path, query).await
+    }
+
+    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, Halt> {
+        self.ask(Method::POST, path, &[]).await
+    }
+
+    /// Asks for something that has no answer.
+    pub(crate) async fn tell(&self, path: &str) -> Result<(), Halt> {
+        let request = self.http.request(Method::POST, url(path));
+        let answer = request.send().await.map_err(unanswered)?;
+        if answer.status().is_success() { Ok(()) } else { Err(refused(answer).await) }
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<T, Halt> {
+        let request = self.http.request(method, url(path)).query(query);
+        let answer = request.send().await.map_err(unanswered)?;
+        if answer.status() != StatusCode::OK {
+            return Err(refused(answer).await);
+        }
+        answer.json().await.map_err(unanswered)
+    }
+}
+
+/// The host is not used on a local socket, but HTTP wants one.
+fn url(path: &str) -> String {
+    format!("http://talaria{path}")
+}
+
+fn unanswered(error: reqwest::Error) -> Halt {
+    Halt::failed(format_args!("the gateway does not answer: {error}"))
+}
+
+async fn refused(answer: reqwest::Response) -> Halt {
+    let status = answer.status();
+    match answer.json::<Problem>().await {
+        Ok(Problem { problem }) => Halt::failed(problem),
+        Err(_) => Halt::failed(format_args!("the gateway answered {status}")),
+    }
+}

@@ -1,0 +1,36 @@
+//! `talaria reload` and `talaria stop`: what a running gateway is told.
+
+use talaria_admin::api::Reloaded;
+
+use super::print_json;
+use crate::cli::Output;
+use crate::client::Client;
+use crate::exit::{Exit, Halt};
+use crate::home::Home;
+
+pub(crate) async fn reload(home: &Home, output: Output) -> Result<Exit, Halt> {
+    let reloaded: Reloaded = Client::need(home).await?.post("/v1/reload").await?;
+    if output.json {
+        print_json(&reloaded)?;
+        return Ok(Exit::Done);
+    }
+    for warning in &reloaded.warnings {
+        println!("warning: {warning}");
+    }
+    if reloaded.live.is_empty() && reloaded.after_restart.is_empty() {
+        println!("Nothing has changed.");
+    }
+    for change in &reloaded.live {
+        println!("{change}");
+    }
+    for change in &reloaded.after_restart {
+        println!("{change} (after a restart)");
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) async fn stop(home: &Home) -> Result<Exit, Halt> {
+    Client::need(home).await?.tell("/v1/stop").await?;
+    println!("The gateway is ending. What is unfinished goes on at the next start.");
+    Ok(Exit::Done)
+}

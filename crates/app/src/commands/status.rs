@@ -1,0 +1,77 @@
+//! `talaria status`: how the gateway and its accounts are doing.
+
+use talaria_admin::api::Status;
+
+use super::{print_json, table::table};
+use crate::cli::Output;
+use crate::client::Client;
+use crate::exit::{Exit, Halt};
+use crate::home::Home;
+
+pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
+    let status: Status = Client::need(home).await?.get("/v1/status", &[]).await?;
+    if output.json {
+        print_json(&status)?;
+        return Ok(Exit::Done);
+    }
+    println!(
+        "talaria {} (process {}), running for {}, model {}, http://{}\n",
+        status.version,
+        status.pid,
+        duration(status.uptime_seconds),
+        status.model,
+        status.http
+    );
+    let rows: Vec<_> = status
+        .accounts
+        .iter()
+        .map(|account| {
+            vec![
+                account.name.clone(),
+                account.platform.clone(),
+                account.state.clone(),
+                account.problem.clone().unwrap_or_default(),
+            ]
+        })
+        .collect();
+    println!("{}", table(&["ACCOUNT", "PLATFORM", "STATE", ""], &rows));
+    let rows = [
+        ("conversations", status.sessions, "known"),
+        ("", status.sessions_in_memory, "in memory"),
+        ("entries", status.entries, "in all transcripts"),
+        ("turns", status.turns_in_hand, "in hand"),
+        ("messages", status.unread, "to read"),
+        ("", status.undelivered, "to deliver"),
+        ("", status.failed, "undeliverable"),
+        ("", status.quarantined, "set aside"),
+        ("", status.denied, "not let in"),
+    ];
+    for (what, count, which) in rows {
+        println!("{what:14} {count:>8} {which}");
+    }
+    Ok(Exit::Done)
+}
+
+fn duration(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_at_a_glance() {
+        for (seconds, text) in
+            [(5, "5 s"), (125, "2 min"), (7_500, "2 h 5 min"), (200_000, "2 d 7 h")]
+        {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+}

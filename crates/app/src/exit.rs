@@ -1,0 +1,75 @@
+//! How the program ends.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Every way to end, and the code a script sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It did what it was asked.
+    Done,
+    /// It could not.
+    Failed,
+    /// The command line or the configuration is wrong.
+    Misused,
+    /// The agent asked something, and nobody was there to answer.
+    Asked,
+    /// Another gateway runs on this home.
+    AlreadyRunning,
+}
+
+impl Exit {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Misused => 2,
+            Self::Asked => 3,
+            Self::AlreadyRunning => 4,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why the program ends before it did what it was asked, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Halt {
+    pub(crate) exit: Exit,
+    problem: String,
+    hint: Option<String>,
+}
+
+impl Halt {
+    pub(crate) fn new(exit: Exit, problem: impl fmt::Display) -> Self {
+        Self { exit, problem: problem.to_string(), hint: None }
+    }
+
+    pub(crate) fn failed(problem: impl fmt::Display) -> Self {
+        Self::new(Exit::Failed, problem)
+    }
+
+    pub(crate) fn hint(self, hint: impl fmt::Display) -> Self {
+        Self { hint: Some(hint.to_string()), ..self }
+    }
+}
+
+impl fmt::Display for Halt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "talaria: {}", self.problem)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  → {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<anyhow::Error> for Halt {
+    fn from(error: anyhow::Error) -> Self {
+        Self::failed(format!("{error:#}"))
+    }
+}

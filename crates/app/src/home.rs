@@ -1,0 +1,120 @@
+//! The home folder: where it is, who may use it, and that only one gateway does.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Exit, Halt};
+
+/// The folder that holds everything a gateway keeps.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    path: PathBuf,
+}
+
+/// Proof that no other gateway uses the home. The operating system takes it back when we die.
+pub(crate) struct HomeLock {
+    _file: File,
+}
+
+impl Home {
+    /// `TALARIA_HOME`, else `.talaria` in the user's own folder.
+    pub(crate) fn find() -> Result<Self, Halt> {
+        let given = std::env::var_os("TALARIA_HOME").filter(|path| !path.is_empty());
+        let path = match given {
+            Some(path) => PathBuf::from(path),
+            None => std::env::home_dir()
+                .ok_or_else(|| {
+                    Halt::new(Exit::Misused, "it is not known where your files are")
+                        .hint("set TALARIA_HOME to a folder")
+                })?
+                .join(".talaria"),
+        };
+        Ok(Self { path: std::path::absolute(&path).unwrap_or(path) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path.join("gateway.sock")
+    }
+
+    pub(crate) fn files(&self) -> PathBuf {
+        self.path.join("files")
+    }
+
+    /// The private folder of an account.
+    pub(crate) fn account(&self, account: &str) -> PathBuf {
+        self.path.join("accounts").join(account)
+    }
+
+    /// Makes the folder, for nobody but this user.
+    pub(crate) fn prepare(&self) -> Result<(), Halt> {
+        let cannot = |error: io::Error| {
+            Halt::failed(format_args!("cannot use {} as home: {error}", self.path.display()))
+                .hint("set TALARIA_HOME to a folder that you can write to")
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.path).map_err(cannot)?;
+        let found = fs::metadata(&self.path).map_err(cannot)?;
+        if found.uid() != nix::unistd::geteuid().as_raw() {
+            return Err(Halt::failed(format_args!(
+                "{} belongs to another user",
+                self.path.display()
+            ))
+            .hint("run talaria as that user, or set TALARIA_HOME to a folder of your own"));
+        }
+        if found.mode() & 0o077 != 0 {
+            // Everything people said is in there.
+            fs::set_permissions(&self.path, Permissions::from_mode(0o700)).map_err(cannot)?;
+        }
+        self.try_writing().map_err(cannot)
+    }
+
+    fn try_writing(&self) -> io::Result<()> {
+        let probe = self.path.join(".probe");
+        fs::write(&probe, b"")?;
+        fs::remove_file(probe)
+    }
+
+    /// Takes the home for this process.
+    pub(crate) fn lock(&self) -> Result<HomeLock, Halt> {
+        let path = self.path.join("gateway.lock");
+        let cannot = |error: io::Error| {
+            Halt::failed(format_args!("cannot lock {}: {error}", path.display()))
+                .hint("the home folder has to be on a local disk")
+        };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(cannot)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let holder = match file.read_to_string(&mut holder) {
+                    Ok(_) if !holder.trim().is_empty() => format!(" (process {})", holder.trim()),
+                    _ => String::new(),
+                };
+                return Err(Halt::new(
+                    Exit::AlreadyRunning,
+                    format_args!(
+                        "a gateway{holder} is already running on {}",
+                        self.path.display()
+                    ),
+                )
+                .hint("talk to it with `talaria chat`, end it with `talaria stop`, or set TALARIA_HOME to run a second one"));
+            }
+            Err(TryLockError::Error(error)) => return Err(cannot(error)),
+        }
+        file.set_len(0).map_err(cannot)?;
+        write!(file, "{}", std::process::id()).map_err(cannot)?;
+        Ok(HomeLock { _file: file })
+    }
+}

@@ -1,0 +1,125 @@
+//! Which model answers, and the agent made of it.
+
+use std::sync::Arc;
+
+use talaria_agent::tools::{Ask, DemoFile, SessionSearch};
+use talaria_agent::{Agent, Attachments, BuiltIn, Recall, Settings, Sight, Toolbox};
+use talaria_clock::Clock;
+use talaria_config::{Config, Loaded, ProviderSettings};
+use talaria_providers::{
+    Chain, Deadlines, Endpoint, Http, Wanted, Wire, choose, discover, must_look,
+};
+
+use crate::exit::{Exit, Halt};
+
+/// What the model is told about itself unless the configuration says otherwise.
+const INSTRUCTIONS: &str = "You are Talaria, a helpful assistant that people reach through chat. \
+Answer in the language you are spoken to in, in Markdown, and as briefly as the question allows. \
+Say so when you do not know something. Use your tools when they help, and ask when a decision is \
+the person's to make.";
+
+/// Decides which model answers.
+pub(crate) async fn chain(
+    loaded: &Loaded,
+    http: &Http,
+    clock: &Arc<dyn Clock>,
+) -> Result<Chain, Halt> {
+    let wanted = wanted(loaded.config());
+    let environment = |name: &str| {
+        loaded.environment().get(name).map(|variable| variable.value.expose().to_owned())
+    };
+    let here = if must_look(&wanted, &environment) {
+        discover(http, clock.as_ref(), &talaria_providers::discover::USUAL).await
+    } else {
+        Vec::new()
+    };
+    choose(&wanted, &environment, &here)
+        .map_err(|error| Halt::new(Exit::Misused, &error).hint(error.hint()))
+}
+
+fn wanted(config: &Config) -> Wanted {
+    let endpoint = |settings: &ProviderSettings| Endpoint {
+        wire: settings.wire.map(|wire| match wire {
+            talaria_config::Wire::OpenAi => Wire::OpenAi,
+            talaria_config::Wire::Anthropic => Wire::Anthropic,
+        }),
+        base_url: settings.base_url.as_ref().map(ToString::to_string),
+        key: settings.api_key.clone(),
+        key_env: settings.api_key_env.clone(),
+        headers: settings.headers.clone(),
+        extra_body: settings.extra_body.clone(),
+        max_tokens: settings.max_tokens,
+        context_window: settings.context_window.map(u64::from),
+        ..Endpoint::default()
+    };
+    Wanted {
+        provider: None,
+        model: config.model.clone(),
+        providers: config
+            .providers
+            .iter()
+            .map(|(name, settings)| (name.clone(), endpoint(settings)))
+            .collect(),
+        fallback: config.fallback.clone(),
+        deadlines: Deadlines {
+            first_token: config.agent.first_token_limit,
+            idle: config.agent.idle_limit,
+        },
+    }
+}
+
+/// What the agent is given besides its model.
+pub(crate) struct Equipment {
+    pub(crate) recall: Arc<dyn Recall>,
+    pub(crate) attachments: Arc<dyn Attachments>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// The agent that asks this chain of models.
+pub(crate) fn agent(
+    config: &Config,
+    chain: &Chain,
+    http: &Http,
+    equipment: &Equipment,
+) -> Result<Arc<dyn Agent>, Halt> {
+    let provider = chain.connect(http, &equipment.clock).map_err(|error| {
+        Halt::new(Exit::Misused, error).hint("check `providers` in config.yaml")
+    })?;
+    let mut toolbox =
+        Toolbox::default().with(Ask).with(SessionSearch::new(equipment.recall.clone()));
+    if chain.first.wire == Wire::Demo {
+        toolbox = toolbox.with(DemoFile::new(equipment.attachments.clone()));
+    }
+    let settings = Settings {
+        instructions: config.agent.instructions.as_deref().unwrap_or(INSTRUCTIONS).into(),
+        max_steps: config.agent.max_steps,
+        turn_limit: config.agent.turn_limit,
+        sight: sight(chain),
+    };
+    Ok(Arc::new(BuiltIn::new(
+        Arc::new(provider),
+        toolbox,
+        equipment.attachments.clone(),
+        equipment.clock.clone(),
+        settings,
+    )))
+}
+
+/// A server that cannot take a picture refuses the whole request, so pictures go only where every
+/// usual model takes them.
+fn sight(chain: &Chain) -> Sight {
+    match chain.first.settings.provider.as_str() {
+        "anthropic" | "openai" | "openrouter" | "gemini" => Sight::Pictures,
+        _ => Sight::TextOnly,
+    }
+}
+
+/// `provider/model`, or the demo by its name.
+pub(crate) fn name(chain: &Chain) -> String {
+    match chain.first.wire {
+        Wire::Demo => "demo (offline)".to_owned(),
+        Wire::OpenAi | Wire::Anthropic => {
+            format!("{}/{}", chain.first.settings.provider, chain.first.settings.model)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `talaria run`: the gateway in the foreground.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use talaria_admin::Operator;
+use talaria_clock::{Clock, SystemClock};
+use talaria_model::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::exit::Halt;
+use crate::home::Home;
+use crate::start::{self, Desk, Running};
+use crate::{logging, model, web_link};
+
+/// Runs until a signal or `talaria stop` ends it.
+pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<(), Halt> {
+    home.prepare()?;
+    let loaded = start::configuration(home)?;
+    logging::start(&loaded.config().log);
+    for warning in loaded.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let running = start::start(home, loaded, None).await?;
+    announce(home, &running, begun)?;
+    let desk = running.desk.clone();
+    tokio::select! {
+        served = running.serve() => served,
+        halt = heed_signals(desk) => Err(halt),
+    }
+}
+
+/// Says where to talk to it. Plain lines: this is read by people and by scripts.
+fn announce(home: &Home, running: &Running, begun: Timestamp) -> Result<(), Halt> {
+    let link = web_link::fresh(home, running.http)?;
+    let chain = running.desk.chain();
+    let took = SystemClock.now().since(begun).as_millis();
+    let text = format!(
+        "talaria {} is ready after {took} ms\n\n  \
+         web chat   {link}\n             (works once, for ten minutes; `talaria open` prints another)\n  \
+         terminal   talaria chat\n  \
+         model      {}: {}\n  \
+         home       {}\n\n\
+         Ctrl-C ends it; what is unfinished goes on at the next start.\n",
+        env!("CARGO_PKG_VERSION"),
+        model::name(&chain),
+        chain.first.why,
+        home.path().display(),
+    );
+    let mut out = std::io::stdout().lock();
+    // A closed pipe is no reason not to run.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    Ok(())
+}
+
+/// Ends the gateway on the first signal, and the process on the second.
+async fn heed_signals(desk: Arc<Desk>) -> Halt {
+    let wait =
+        |kind| signal(kind).map_err(|error| Halt::failed(format_args!("no signals: {error}")));
+    let (mut interrupt, mut terminate, mut hangup) = match (
+        wait(SignalKind::interrupt()),
+        wait(SignalKind::terminate()),
+        wait(SignalKind::hangup()),
+    ) {
+        (Ok(interrupt), Ok(terminate), Ok(hangup)) => (interrupt, terminate, hangup),
+        (Err(halt), ..) | (_, Err(halt), _) | (.., Err(halt)) => return halt,
+    };
+    let mut asked = false;
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {
+                match desk.reload().await {
+                    Ok(reloaded) => tracing::info!(live = ?reloaded.live, after_restart = ?reloaded.after_restart, "the configuration was read again"),
+                    Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+                }
+                continue;
+            }
+        }
+        if asked {
+            return Halt::failed("ended at once; what was unfinished goes on at the next start");
+        }
+        asked = true;
+        tracing::info!("ending; once more ends it at once");
+        desk.stop();
+    }
+}

@@ -1,0 +1,224 @@
+//! Puts a gateway together: configuration, store, model, accounts, doors.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use talaria_admin::{Doors, Operator, api};
+use talaria_clock::{Clock, SystemClock};
+use talaria_config::{Allowed, Applies, Config, Loaded, Sources};
+use talaria_gateway::{
+    AccountPlan, DiskFiles, Gateway, Limits, Parts, StoreRecall, StoredAttachments,
+};
+use talaria_model::AccountId;
+use talaria_platform::{FileStore, Identity};
+use talaria_providers::{Chain, Http};
+use talaria_session::{Access, GroupSessions, Rules, Scope, ThreadSessions};
+use talaria_store::Store;
+use talaria_store_sqlite::SqliteStore;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::{Exit, Halt};
+use crate::home::{Home, HomeLock};
+use crate::model::{self, Equipment};
+
+/// How long turns in hand get to finish when the gateway is asked to end.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// A gateway that runs in this process.
+pub(crate) struct Running {
+    pub(crate) gateway: Gateway,
+    pub(crate) http: SocketAddr,
+    pub(crate) desk: Arc<Desk>,
+    doors: Doors,
+    _lock: HomeLock,
+}
+
+/// Reads the configuration of a home.
+pub(crate) fn configuration(home: &Home) -> Result<Loaded, Halt> {
+    let loaded = Sources::read(home.path(), std::env::vars_os())
+        .and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL));
+    loaded.map_err(|problems| {
+        Halt::new(Exit::Misused, format_args!("the configuration is wrong\n{problems}"))
+            .hint("`talaria config explain <key>` tells what a setting takes")
+    })
+}
+
+/// Opens the store of a home that this process has locked.
+pub(crate) fn store(home: &Home) -> Result<Arc<dyn Store>, Halt> {
+    let store =
+        SqliteStore::open(home.path()).map_err(|error| Halt::failed(&error).hint(error.hint()))?;
+    Ok(Arc::new(store))
+}
+
+/// Starts a gateway. `http` is where it listens, if not where the configuration says.
+pub(crate) async fn start(
+    home: &Home,
+    loaded: Loaded,
+    http: Option<SocketAddr>,
+) -> Result<Running, Halt> {
+    let lock = home.lock()?;
+    let config = loaded.config().clone();
+    let store = store(home)?;
+    let listen = http.unwrap_or(config.http.listen);
+    let doors = Doors::open(listen, &home.socket())
+        .await
+        .map_err(|error| Halt::failed(&error).hint(error.hint()))?;
+    let address = doors.address().map_err(Halt::failed)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let files: Arc<dyn FileStore> = Arc::new(
+        DiskFiles::open(home.files(), config.files.limit.bytes(), config.files.quota.bytes())
+            .map_err(|error| Halt::failed(format_args!("cannot use the files folder: {error}")))?,
+    );
+    let accounts = accounts(home, &config)?;
+    let scope = scope(&config);
+    let models = Http::default();
+    let chain = model::chain(&loaded, &models, &clock).await?;
+    let operator_accounts = accounts
+        .iter()
+        .filter(|plan| plan.access == Access::Operator)
+        .map(|plan| plan.id.clone())
+        .collect();
+    let equipment = Equipment {
+        recall: Arc::new(StoreRecall { store: store.clone(), scope, operator_accounts }),
+        attachments: Arc::new(StoredAttachments(files.clone())),
+        clock: clock.clone(),
+    };
+    let agent = model::agent(&config, &chain, &models, &equipment)?;
+    let gateway = Gateway::start(Parts {
+        store,
+        agent,
+        clock,
+        files,
+        accounts,
+        scope,
+        rules: Rules {
+            turn_limit: config.agent.turn_limit,
+            question_limit: config.agent.question_limit,
+            room: config.limits.pending_per_session as usize,
+        },
+        limits: Limits {
+            turns_at_once: config.limits.turns_at_once as usize,
+            lingering: config.limits.lanes_in_memory as usize,
+            ..Limits::default()
+        },
+    })
+    .await
+    .map_err(Halt::failed)?;
+    gateway.first_connections().await;
+    let desk = Arc::new(Desk {
+        home: home.clone(),
+        gateway: gateway.clone(),
+        models,
+        equipment,
+        state: Mutex::new((loaded, chain)),
+        ended: CancellationToken::new(),
+    });
+    Ok(Running { gateway, http: address, desk, doors, _lock: lock })
+}
+
+impl Running {
+    /// Serves until it is asked to end, then ends.
+    pub(crate) async fn serve(self) -> Result<(), Halt> {
+        let ended = self.desk.ended.clone();
+        let user = nix::unistd::geteuid().as_raw();
+        let operator: Arc<dyn Operator> = self.desk.clone();
+        let served = self
+            .doors
+            .serve(self.gateway.clone(), operator, user, async move {
+                ended.cancelled().await;
+                // Doors stay open while turns finish: people watch them.
+                self.gateway.stop(GRACE).await;
+            })
+            .await;
+        served.map_err(|error| Halt::failed(format_args!("cannot serve any more: {error}")))
+    }
+}
+
+fn scope(config: &Config) -> Scope {
+    Scope {
+        groups: if config.sessions.group_per_user {
+            GroupSessions::PerMember
+        } else {
+            GroupSessions::Shared
+        },
+        threads: if config.sessions.thread_per_user {
+            ThreadSessions::PerMember
+        } else {
+            ThreadSessions::Shared
+        },
+    }
+}
+
+fn accounts(home: &Home, config: &Config) -> Result<Vec<AccountPlan>, Halt> {
+    let mut plans = Vec::new();
+    for (id, settings) in &config.accounts {
+        let Some(account) = settings.account.clone() else { continue };
+        let folder = home.account(id.as_str());
+        std::fs::create_dir_all(&folder).map_err(|error| {
+            Halt::failed(format_args!("cannot make {}: {error}", folder.display()))
+        })?;
+        let access = match (settings.platform.identity, &settings.allowed) {
+            (Identity::Operator, _) => Access::Operator,
+            (Identity::Anyone, Allowed::Everyone) => Access::Everyone,
+            (Identity::Anyone, Allowed::Only(senders)) => Access::Only(senders.clone()),
+        };
+        plans.push(AccountPlan { id: AccountId::clone(id), account, access, folder });
+    }
+    Ok(plans)
+}
+
+/// What an operator can ask of the running program.
+pub(crate) struct Desk {
+    home: Home,
+    gateway: Gateway,
+    models: Http,
+    equipment: Equipment,
+    state: Mutex<(Loaded, Chain)>,
+    ended: CancellationToken,
+}
+
+impl Desk {
+    /// The model that answers and why it was chosen.
+    pub(crate) fn chain(&self) -> Chain {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+}
+
+#[async_trait]
+impl Operator for Desk {
+    fn model(&self) -> String {
+        model::name(&self.chain())
+    }
+
+    /// Reads the configuration again. The running one stays unless the new one is right as a whole.
+    async fn reload(&self) -> Result<api::Reloaded, String> {
+        let before = self.state.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        let (loaded, changes) = Sources::read(self.home.path(), std::env::vars_os())
+            .and_then(|sources| before.reload(sources))
+            .map_err(|problems| problems.to_string())?;
+        let chain = model::chain(&loaded, &self.models, &self.equipment.clock)
+            .await
+            .map_err(|halt| halt.to_string())?;
+        let agent = model::agent(loaded.config(), &chain, &self.models, &self.equipment)
+            .map_err(|halt| halt.to_string())?;
+        self.gateway.set_agent(agent);
+        let warnings = loaded.warnings().iter().map(ToString::to_string).collect();
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (loaded, chain);
+        let (live, after_restart): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| change.applies == Applies::Live);
+        let line = |change: &talaria_config::Change| {
+            format!("{}: {} → {}", change.path, change.before, change.after)
+        };
+        Ok(api::Reloaded {
+            live: live.iter().map(line).collect(),
+            after_restart: after_restart.iter().map(line).collect(),
+            warnings,
+        })
+    }
+
+    fn stop(&self) {
+        self.ended.cancel();
+    }
+}

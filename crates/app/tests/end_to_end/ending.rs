@@ -1,0 +1,80 @@
+//! Asked to end, it ends in time, and the next run goes on where it stopped.
+
+use std::time::Duration;
+
+use talaria_testkit::{Hold, Pace, Truth, VendorSettings, within};
+
+use crate::rig::{HANGS, Rig};
+
+#[tokio::test]
+async fn asked_to_end_it_finishes_the_turns_in_hand() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.start().await;
+    rig.llm.pace(Pace { before: Duration::from_millis(500), ..Pace::default() });
+    for n in 0..5 {
+        rig.vendor.say(&format!("chat{n}"), "hello");
+    }
+    rig.llm.until_requests(5).await;
+    let ended = rig.end().await;
+    assert!(ended.success(), "{ended}");
+    assert!(rig.vendor.read(Truth::is_everything_answered), "{}", rig.vendor.transcript());
+    rig.llm.pace(Pace::default());
+    rig.start().await;
+    rig.settle().await;
+    rig.check();
+    assert_eq!(rig.marked(), 0);
+}
+
+#[tokio::test]
+async fn what_arrives_while_it_ends_is_answered_by_the_next_run() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.start().await;
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    rig.process().terminate().unwrap();
+    within(HANGS, "the note in the log", rig.process().line(|line| line.contains("ending"))).await;
+    rig.vendor.say("ann", "are you there");
+    rig.vendor.say("ben", "anybody");
+    rig.llm.hold(Hold::Never);
+    let ended = within(HANGS, "the gateway to end", rig.process().ended()).await.unwrap();
+    assert!(ended.success(), "{ended}");
+    rig.start().await;
+    rig.until_everything_is_answered().await;
+    rig.settle().await;
+    rig.check();
+}
+
+#[tokio::test]
+async fn asked_twice_it_ends_at_once_and_loses_nothing() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.start().await;
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    rig.process().terminate().unwrap();
+    within(HANGS, "the note in the log", rig.process().line(|line| line.contains("ending"))).await;
+    rig.process().terminate().unwrap();
+    let ended = within(HANGS, "the gateway to end", rig.process().ended()).await.unwrap();
+    assert_eq!(ended.code(), Some(1));
+    rig.llm.hold(Hold::Never);
+    rig.start().await;
+    rig.until_everything_is_answered().await;
+    rig.settle().await;
+    rig.check();
+}
+
+#[tokio::test]
+async fn a_vendor_that_hangs_up_is_connected_again_and_nothing_is_lost() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.start().await;
+    for n in 0..3 {
+        rig.vendor.say("ann", "hello");
+        rig.vendor.hang_up();
+        rig.vendor.say("ann", "still there?");
+        rig.until("another connection", |truth| truth.connections() > n + 1).await;
+        rig.until_everything_is_answered().await;
+    }
+    rig.settle().await;
+    rig.check();
+}

@@ -1,0 +1,200 @@
+//! Acts and entries as the page reads them.
+//!
+//! Text that the agent wrote goes out as HTML made by `render`, which is safe to insert, and as the
+//! Markdown it came from, for copying. Text that a person typed goes out as it is, for the page to
+//! show as text.
+
+use serde::Serialize;
+use talaria_model::{
+    CallId, ChatId, Choice, ChoiceId, Content, EntryBody, EventId, FileRef, Inbound, InboundKind,
+    MessageId, OutboundId, Timestamp,
+};
+use talaria_platform::Recorded;
+
+/// How much of a tool's arguments and output the page is shown.
+const TOOL_EXCERPT: usize = 4000;
+
+/// What an open page is told.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum PageEvent {
+    /// The stream is open. Read everything again: what happened before is not told.
+    Hello,
+    /// Something was missed. Read everything again.
+    Resync,
+    /// Nothing happened, and the connection works.
+    Alive,
+    /// An answer as far as it has grown.
+    Draft { conversation: ChatId, delivery: String, html: String },
+    /// We said something.
+    Posted {
+        conversation: ChatId,
+        id: String,
+        at: Timestamp,
+        #[serde(flatten)]
+        spoken: Spoken,
+    },
+    /// Something we said has changed.
+    Edited {
+        conversation: ChatId,
+        id: MessageId,
+        #[serde(flatten)]
+        spoken: Spoken,
+    },
+    /// Something we said is gone.
+    Deleted { conversation: ChatId, id: MessageId },
+    /// A person said something, here or on another page.
+    Said { conversation: ChatId, id: EventId, at: Timestamp, text: String, files: Vec<FileRef> },
+    /// A person chose an answer, here or on another page.
+    Pressed { conversation: ChatId, choice: ChoiceId },
+    /// A person asked for the turn to stop, here or on another page.
+    Stopped { conversation: ChatId },
+    /// An answer is being worked on.
+    Typing { conversation: ChatId },
+}
+
+/// Something we say.
+#[derive(Debug, Serialize)]
+pub(super) struct Spoken {
+    /// The delivery, the same for its drafts, all its parts and its entry in the history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivery: Option<String>,
+    html: String,
+    text: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<FileRef>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    choices: Vec<Choice>,
+}
+
+/// One entry of the history.
+#[derive(Debug, Serialize)]
+pub(super) struct Item {
+    position: u64,
+    at: Timestamp,
+    #[serde(flatten)]
+    body: ItemBody,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum ItemBody {
+    /// A person spoke.
+    Said { text: String, files: Vec<FileRef> },
+    /// We spoke, called tools, or both.
+    Posted {
+        #[serde(flatten)]
+        spoken: Spoken,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<Call>,
+    },
+    /// A tool returned.
+    Returned { call: CallId, output: String, failed: bool },
+}
+
+/// A tool that was used.
+#[derive(Debug, Serialize)]
+struct Call {
+    id: CallId,
+    tool: String,
+    arguments: String,
+}
+
+impl PageEvent {
+    pub(super) fn posted(
+        conversation: &ChatId,
+        id: &OutboundId,
+        content: &Content,
+        at: Timestamp,
+    ) -> Self {
+        let spoken = Spoken::of(Some(delivery(id)), content);
+        Self::Posted { conversation: conversation.clone(), id: id.to_string(), at, spoken }
+    }
+
+    pub(super) fn edited(conversation: &ChatId, id: &MessageId, content: &Content) -> Self {
+        let spoken = Spoken::of(None, content);
+        Self::Edited { conversation: conversation.clone(), id: id.clone(), spoken }
+    }
+
+    pub(super) fn deleted(conversation: &ChatId, id: &MessageId) -> Self {
+        Self::Deleted { conversation: conversation.clone(), id: id.clone() }
+    }
+
+    pub(super) fn typing(conversation: &ChatId) -> Self {
+        Self::Typing { conversation: conversation.clone() }
+    }
+
+    /// What a person did, for the other pages.
+    pub(super) fn heard(inbound: &Inbound) -> Self {
+        let conversation = inbound.to.chat.id.clone();
+        match &inbound.kind {
+            InboundKind::Said(message) => Self::Said {
+                conversation,
+                id: inbound.id.clone(),
+                at: inbound.at,
+                text: message.text.clone(),
+                files: message.files.clone(),
+            },
+            InboundKind::Pressed(choice) => Self::Pressed { conversation, choice: choice.clone() },
+            InboundKind::Stopped => Self::Stopped { conversation },
+        }
+    }
+}
+
+impl Spoken {
+    fn of(delivery: Option<String>, content: &Content) -> Self {
+        Self {
+            delivery,
+            html: html(&content.text),
+            text: content.text.clone(),
+            files: content.files.clone(),
+            choices: content.choices.clone(),
+        }
+    }
+}
+
+impl From<Recorded> for Item {
+    fn from(Recorded { position, entry }: Recorded) -> Self {
+        let body = match entry.body {
+            EntryBody::Said { text, files, .. } => ItemBody::Said { text, files },
+            EntryBody::Aside { text, .. } => ItemBody::Said { text, files: Vec::new() },
+            EntryBody::Answered { text, files, calls, sent, .. } => {
+                let calls = calls.into_iter().map(|call| Call {
+                    id: call.id,
+                    tool: call.tool,
+                    arguments: excerpt(call.arguments),
+                });
+                let content = Content { text, files, ..Content::default() };
+                let spoken = Spoken::of(sent.as_ref().map(delivery), &content);
+                ItemBody::Posted { spoken, calls: calls.collect() }
+            }
+            EntryBody::Noticed { text, choices, sent } => {
+                let content = Content { text, choices, ..Content::default() };
+                let spoken = Spoken::of(Some(delivery(&sent)), &content);
+                ItemBody::Posted { spoken, calls: Vec::new() }
+            }
+            EntryBody::Returned { call, output, failed, .. } => {
+                ItemBody::Returned { call, output: excerpt(output), failed }
+            }
+        };
+        Self { position, at: entry.at, body }
+    }
+}
+
+/// What all drafts and parts of one delivery have in common.
+pub(super) fn delivery(id: &OutboundId) -> String {
+    format!("{}/{}", id.session, id.delivery)
+}
+
+/// Markdown as HTML that is safe to insert into the page.
+pub(super) fn html(markdown: &str) -> String {
+    talaria_render::html(&talaria_render::parse(markdown))
+}
+
+fn excerpt(mut text: String) -> String {
+    if text.len() > TOOL_EXCERPT {
+        text.truncate(text.floor_char_boundary(TOOL_EXCERPT));
+        text.push('…');
+    }
+    text
+}

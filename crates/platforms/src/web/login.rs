@@ -1,0 +1,156 @@
+//! How a browser proves that it belongs to the operator: a token that works once.
+//!
+//! Any process of the same user can make a token, because a token is nothing but a file named after
+//! its digest in a folder that only this user can enter. Removing that file is what uses it up, and
+//! a file can be removed only once.
+
+use std::collections::VecDeque;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use talaria_clock::Clock;
+use talaria_model::Timestamp;
+
+use super::pass::private_folder;
+
+/// How long a token can be used.
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+/// Tokens that can be used at the same time. A further one ends the oldest.
+const OUTSTANDING: usize = 16;
+
+/// Wrong tokens in `WINDOW`, from everybody together, before nobody may try.
+const WRONG_TOKENS: usize = 10;
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// Makes a login token for the web account that keeps its files in `folder`. Put it behind
+/// `#login=` in the page's address. It works once, within ten minutes, and needs no running gateway.
+pub fn mint_login(folder: &Path) -> io::Result<String> {
+    let folder = folder.join("logins");
+    private_folder(&folder)?;
+    let token = BASE64_URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
+    let path = folder.join(digest(&token));
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    // The file's own time serves as the present, so that all ages are measured by one clock.
+    sweep(&folder, &path, file.metadata()?.modified()?)?;
+    Ok(token)
+}
+
+/// What became of a login.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Login {
+    /// The token was good and is used up.
+    Granted,
+    /// No such token.
+    Wrong,
+    /// Too many wrong tokens lately; this one was not even looked at.
+    TooOften(Duration),
+}
+
+/// Where tokens are handed in.
+pub(super) struct Door {
+    folder: PathBuf,
+    clock: Arc<dyn Clock>,
+    wrong: Mutex<VecDeque<Timestamp>>,
+}
+
+impl Door {
+    pub(super) fn new(folder: &Path, clock: Arc<dyn Clock>) -> Self {
+        Self { folder: folder.join("logins"), clock, wrong: Mutex::default() }
+    }
+
+    /// Uses a token up.
+    pub(super) fn hand_in(&self, token: &str) -> Login {
+        // The permit is taken before the token is looked at, so that attempts made at the same
+        // moment cannot all see the last one.
+        if let Err(wait) = self.take_permit() {
+            return Login::TooOften(wait);
+        }
+        if self.claim(token) {
+            self.give_back_permit();
+            Login::Granted
+        } else {
+            Login::Wrong
+        }
+    }
+
+    fn take_permit(&self) -> Result<(), Duration> {
+        let now = self.clock.now();
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        while wrong.front().is_some_and(|at| now.since(*at) >= WINDOW) {
+            wrong.pop_front();
+        }
+        if wrong.len() >= WRONG_TOKENS {
+            let oldest = wrong.front().copied().unwrap_or(now);
+            return Err(WINDOW.saturating_sub(now.since(oldest)));
+        }
+        wrong.push_back(now);
+        Ok(())
+    }
+
+    fn give_back_permit(&self) {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).pop_back();
+    }
+
+    fn claim(&self, token: &str) -> bool {
+        let path = self.folder.join(digest(token));
+        let Ok(made) = fs::metadata(&path).and_then(|file| file.modified()) else { return false };
+        // Whoever removes the file has the login; everybody else comes too late.
+        fs::remove_file(&path).is_ok() && fresh(made, self.now())
+    }
+
+    fn now(&self) -> SystemTime {
+        let millis = u64::try_from(self.clock.now().as_millis()).unwrap_or(0);
+        SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+    }
+}
+
+/// Whether a token made then is still good. One from the far future was made under a wrong clock
+/// and would otherwise be good for ever.
+fn fresh(made: SystemTime, now: SystemTime) -> bool {
+    match now.duration_since(made) {
+        Ok(age) => age < LIFETIME,
+        Err(ahead) => ahead.duration() < LIFETIME,
+    }
+}
+
+/// Ends what has expired, and the oldest of what is too many beside `newest`.
+fn sweep(folder: &Path, newest: &Path, now: SystemTime) -> io::Result<()> {
+    let mut others = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        // Another process may use a token up while we look.
+        let Ok(made) = fs::metadata(&path).and_then(|file| file.modified()) else { continue };
+        if !fresh(made, now) {
+            forget(&path)?;
+        } else if path != newest {
+            others.push((made, path));
+        }
+    }
+    others.sort();
+    let surplus = (others.len() + 1).saturating_sub(OUTSTANDING);
+    others.iter().take(surplus).try_for_each(|(_, path)| forget(path))
+}
+
+fn forget(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Only the digest of a token is ever written down.
+fn digest(token: &str) -> String {
+    use std::fmt::Write;
+    Sha256::digest(token.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a string takes all text");
+        hex
+    })
+}

@@ -1,0 +1,158 @@
+//! The pass a browser carries after login: a signed cookie, and the token against forged requests
+//! that belongs to it.
+//!
+//! A pass is not stored anywhere, so it survives a restart. Replacing the key ends every pass.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use talaria_clock::Clock;
+use talaria_model::Timestamp;
+use tokio::sync::watch;
+
+type Key = [u8; 32];
+
+const ID: usize = 16;
+const EXPIRY: usize = 8;
+const TAG: usize = 32;
+
+/// Proof that a browser has logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pass {
+    id: [u8; ID],
+    /// When it ends.
+    pub(super) expires: Timestamp,
+}
+
+/// Issues passes and recognises them.
+pub(super) struct Passes {
+    path: PathBuf,
+    lifetime: Duration,
+    clock: Arc<dyn Clock>,
+    key: RwLock<Key>,
+    revoked: watch::Sender<()>,
+}
+
+impl Passes {
+    /// Reads the key, or makes one that only this user can read.
+    pub(super) fn open(
+        folder: &Path,
+        lifetime: Duration,
+        clock: Arc<dyn Clock>,
+    ) -> io::Result<Self> {
+        private_folder(folder)?;
+        let path = folder.join("login.key");
+        let key = match stored(&path)? {
+            Some(key) => key,
+            None => replace(&path)?,
+        };
+        let (key, revoked) = (RwLock::new(key), watch::Sender::new(()));
+        Ok(Self { path, lifetime, clock, key, revoked })
+    }
+
+    /// A pass for a browser that has just proved itself, and its cookie value.
+    pub(super) fn issue(&self) -> (Pass, String) {
+        let pass = Pass { id: rand::random(), expires: self.clock.now() + self.lifetime };
+        let mut value = Vec::with_capacity(ID + EXPIRY + TAG);
+        value.extend(pass.id);
+        value.extend(pass.expires.as_millis().to_be_bytes());
+        let tag = self.mac(b"login", &value).finalize().into_bytes();
+        value.extend(tag);
+        (pass, BASE64_URL_SAFE_NO_PAD.encode(value))
+    }
+
+    /// The pass in a cookie value, if we issued it under the present key and it has not ended.
+    pub(super) fn recognise(&self, cookie: &str) -> Option<Pass> {
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(cookie).ok()?;
+        let (signed, tag) = bytes.split_at_checked(ID + EXPIRY)?;
+        self.mac(b"login", signed).verify_slice(tag).ok()?;
+        let (id, expires) = signed.split_at(ID);
+        let expires = Timestamp::from_millis(i64::from_be_bytes(expires.try_into().ok()?));
+        let pass = Pass { id: id.try_into().ok()?, expires };
+        (self.clock.now() < pass.expires).then_some(pass)
+    }
+
+    /// The token that requests under this pass must carry in a header, where no other site can put
+    /// it.
+    pub(super) fn token(&self, pass: &Pass) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(self.mac(b"token", &pass.id).finalize().into_bytes())
+    }
+
+    /// Whether a header carries the token of this pass.
+    pub(super) fn token_fits(&self, pass: &Pass, token: &str) -> bool {
+        BASE64_URL_SAFE_NO_PAD
+            .decode(token)
+            .is_ok_and(|token| self.mac(b"token", &pass.id).verify_slice(&token).is_ok())
+    }
+
+    /// Ends every pass.
+    pub(super) fn revoke_all(&self) -> io::Result<()> {
+        *self.key.write().unwrap_or_else(PoisonError::into_inner) = replace(&self.path)?;
+        self.revoked.send_replace(());
+        Ok(())
+    }
+
+    /// Changes when every pass has ended.
+    pub(super) fn revoked(&self) -> watch::Receiver<()> {
+        self.revoked.subscribe()
+    }
+
+    /// How long a pass lasts.
+    pub(super) fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
+    fn mac(&self, purpose: &[u8], bytes: &[u8]) -> Hmac<Sha256> {
+        let key = self.key.read().unwrap_or_else(PoisonError::into_inner);
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&*key).expect("HMAC takes a key of any length");
+        // The purpose keeps a tag that was made for one use from being valid for another.
+        mac.update(purpose);
+        mac.update(&[0]);
+        mac.update(bytes);
+        mac
+    }
+}
+
+/// Makes a folder that only this user can enter.
+pub(super) fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// The key, unless there is none that can be trusted: others could read it, or it was cut short.
+fn stored(path: &Path) -> io::Result<Option<Key>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        return Ok(None);
+    }
+    let mut bytes = Vec::with_capacity(size_of::<Key>() + 1);
+    (&mut file).take(size_of::<Key>() as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes.try_into().ok())
+}
+
+/// Puts a fresh key in the place of the old one, whole or not at all.
+fn replace(path: &Path) -> io::Result<Key> {
+    let key: Key = rand::random();
+    let beside = path.with_extension("new");
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(&key)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    Ok(key)
+}

@@ -1,0 +1,105 @@
+//! Every address of the page, in one table.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, Extension, FromRequest, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use http::{HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::guard::Host;
+use super::login::Login;
+use super::refusal::Refusal;
+use super::{Site, assets, files, guard, read, say, stream};
+
+/// The largest JSON a page may send.
+const LARGEST_JSON: usize = 256 * 1024;
+
+/// The page and what it asks for. The guard stands before all of it, unknown paths included.
+pub(super) fn routes(site: Arc<Site>) -> Router {
+    let mut routes = Router::new();
+    for path in assets::paths() {
+        routes = routes.route(path, get(assets::serve));
+    }
+    routes
+        .route("/api/login", post(login))
+        .route("/api/logout", post(logout))
+        .route("/api/state", get(read::state))
+        .route("/api/conversations", get(read::conversations))
+        .route("/api/conversations/{id}/history", get(read::history))
+        .route("/api/conversations/{id}/messages", post(say::say))
+        .route("/api/conversations/{id}/press", post(say::press))
+        .route("/api/conversations/{id}/stop", post(say::stop))
+        .route("/api/search", get(read::search))
+        .route("/api/files", post(files::upload))
+        .route("/api/files/{id}", get(files::download))
+        .route("/api/events", get(stream::events))
+        .fallback(|| async { Refusal::NotFound })
+        .layer(DefaultBodyLimit::max(LARGEST_JSON))
+        .layer(middleware::from_fn_with_state(site.clone(), guard::guard))
+        .with_state(site)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Credential {
+    token: String,
+}
+
+async fn login(
+    State(site): State<Arc<Site>>,
+    Extension(host): Extension<Host>,
+    Input(Credential { token }): Input<Credential>,
+) -> Result<Response, Refusal> {
+    match site.door.hand_in(&token) {
+        Login::Granted => {}
+        Login::Wrong => return Err(Refusal::WrongToken),
+        Login::TooOften(wait) => return Err(Refusal::TooOften(wait)),
+    }
+    let (_, value) = site.passes.issue();
+    let name = host.cookie_name();
+    let seconds = site.passes.lifetime().as_secs();
+    Ok(with_cookie(&format!(
+        "{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict"
+    )))
+}
+
+/// Ends every login. A pass is not stored, so there is no way to end only one.
+async fn logout(
+    State(site): State<Arc<Site>>,
+    Extension(host): Extension<Host>,
+) -> Result<Response, Refusal> {
+    site.passes.revoke_all().map_err(|error| {
+        tracing::error!(%error, "the login key could not be replaced");
+        Refusal::TryAgain("the login key could not be replaced")
+    })?;
+    let name = host.cookie_name();
+    Ok(with_cookie(&format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")))
+}
+
+fn with_cookie(cookie: &str) -> Response {
+    let cookie = HeaderValue::from_str(cookie).expect("name, base64 and attributes are ASCII");
+    (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response()
+}
+
+/// A JSON body of exactly this shape.
+pub(super) struct Input<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Site>> for Input<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, site: &Arc<Site>) -> Result<Self, Refusal> {
+        match Json::from_request(request, site).await {
+            Ok(Json(input)) => Ok(Self(input)),
+            Err(JsonRejection::MissingJsonContentType(_)) => Err(Refusal::UnknownType),
+            Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                Err(Refusal::TooLarge)
+            }
+            Err(_) => Err(Refusal::Malformed("the request is not of the expected shape")),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The event stream of one open page.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Extension, State};
+use axum::response::sse::{Event, Sse};
+use futures::Stream;
+use futures::stream;
+use talaria_clock::Sleep;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+
+use super::Site;
+use super::encode::PageEvent;
+use super::feed::Seat;
+use super::pass::Pass;
+use super::refusal::Refusal;
+
+/// How often a silent stream proves that it works.
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// Everything that happens from here on, until the login ends.
+pub(super) async fn events(
+    State(site): State<Arc<Site>>,
+    Extension(pass): Extension<Pass>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    let seat = site.feed.seat().ok_or(Refusal::TryAgain("too many pages are open"))?;
+    let listener = Listener {
+        expired: site.clock.sleep(pass.expires.since(site.clock.now())),
+        revoked: site.passes.revoked(),
+        drafts_seen: 0,
+        ready: VecDeque::from([encoded(&PageEvent::Hello)]),
+        // A page that opens in the middle of an answer is shown what there is of it.
+        drafts_due: true,
+        seat,
+        site,
+    };
+    let events = stream::unfold(listener, |mut listener| async {
+        let event = listener.next().await?;
+        Some((Ok(event), listener))
+    });
+    Ok(Sse::new(events))
+}
+
+struct Listener {
+    site: Arc<Site>,
+    seat: Seat,
+    expired: Sleep,
+    revoked: watch::Receiver<()>,
+    ready: VecDeque<Event>,
+    drafts_seen: u64,
+    drafts_due: bool,
+}
+
+impl Listener {
+    /// The next event, or `None` once the login has ended.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if std::mem::take(&mut self.drafts_due) {
+                for draft in self.site.feed.drafts_since(self.drafts_seen) {
+                    self.drafts_seen = draft.revision;
+                    self.ready.push_back(encoded(&draft.event()));
+                }
+                continue;
+            }
+            tokio::select! {
+                // In this order, an answer is never followed by a draft of itself.
+                biased;
+                () = &mut self.expired => return None,
+                _ = self.revoked.changed() => return None,
+                event = self.seat.events.recv() => match event {
+                    Ok(event) => return Some(encoded(&event)),
+                    Err(RecvError::Lagged(_)) => return Some(encoded(&PageEvent::Resync)),
+                    Err(RecvError::Closed) => return None,
+                },
+                _ = self.seat.newest_draft.changed() => self.drafts_due = true,
+                () = self.site.clock.sleep(ALIVE_EVERY) => {
+                    return Some(encoded(&PageEvent::Alive));
+                }
+            }
+        }
+    }
+}
+
+fn encoded(event: &PageEvent) -> Event {
+    Event::default().json_data(event).expect("a page event is plain data")
+}

@@ -1,0 +1,252 @@
+//! Opening the files: permissions, settings, the version, and whether the content is sound.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+/// The oldest SQLite that does not lose committed pages when two connections checkpoint at once.
+const OLDEST_SQLITE: i32 = 3_051_003;
+
+/// "TALA", so that another program's database is not taken for ours.
+const APPLICATION: i32 = 0x5441_4C41;
+
+/// Each step leads from its place in the list to the next version, in one transaction.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/1.sql")];
+
+/// A larger file is not checked while somebody waits for the gateway to start. What is damaged in it
+/// is reported when it is read, or by `SqliteStore::check`.
+const CHECKED_AT_ONCE: u64 = 64 << 20;
+
+/// How long a connection waits for a lock that another one holds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why the store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The folder or a file in it cannot be used.
+    #[error("{path} cannot be used: {source}")]
+    Folder {
+        /// What was tried.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// It was written by a later version of the program.
+    #[error("{path} has version {found}, and this program knows versions up to {known}")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i32,
+        /// The newest one we know.
+        known: i32,
+    },
+    /// The file is something else.
+    #[error("{path} is not a database of this program")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is damaged.
+    #[error("{path} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// Another process holds the file.
+    #[error("{path} is in use by another process")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk does not take what has to be written.
+    #[error("{path} cannot be written: {reason}")]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What stands in the way.
+        reason: String,
+    },
+    /// The program was built with an SQLite that can lose data.
+    #[error("SQLite {found} is too old")]
+    OldSqlite {
+        /// Its version.
+        found: &'static str,
+    },
+}
+
+impl OpenError {
+    /// What a person can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Folder { path, source } => match source.kind() {
+                io::ErrorKind::NotFound => {
+                    format!("create the folder that holds {}", path.display())
+                }
+                io::ErrorKind::PermissionDenied => format!(
+                    "let the user that runs the gateway read and write {}: chown it to that user, \
+                     then chmod u+rwX",
+                    path.display()
+                ),
+                io::ErrorKind::ReadOnlyFilesystem => {
+                    "the file system is mounted read-only; remount it or choose another home".into()
+                }
+                _ => format!("look at {} and its folder", path.display()),
+            },
+            Self::Newer { .. } => {
+                "run the newer version of the gateway that wrote it, or restore a backup made \
+                 before the upgrade; nothing was changed"
+                    .into()
+            }
+            Self::Foreign { path } => {
+                format!("move {} away or choose another home; nothing was changed", path.display())
+            }
+            Self::Damaged { path, .. } => format!(
+                "keep a copy of {0} and {0}-wal, then restore a backup or recover what can be \
+                 recovered with `sqlite3 {0} .recover`",
+                path.display()
+            ),
+            Self::InUse { .. } => {
+                "stop the other gateway, or the tool that has the file open".into()
+            }
+            Self::Unwritable { .. } => "free space on the disk, then start again".into(),
+            Self::OldSqlite { .. } => "build the gateway with its bundled SQLite".into(),
+        }
+    }
+
+    fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let reason = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::Foreign { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::InUse { path },
+            Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                Self::Folder { path, source: io::Error::other(reason) }
+            }
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly) => {
+                Self::Unwritable { path, reason }
+            }
+            _ => Self::Damaged { path, reason },
+        }
+    }
+}
+
+/// What a connection is for, which decides how much memory it may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Write,
+    Read,
+}
+
+/// Opens the truth for writing and brings it to the version we know.
+pub(crate) fn open_state(path: &Path) -> Result<Connection, OpenError> {
+    if rusqlite::version_number() < OLDEST_SQLITE {
+        return Err(OpenError::OldSqlite { found: rusqlite::version() });
+    }
+    create_private(path)?;
+    let explain = |error: rusqlite::Error| OpenError::sqlite(path, &error);
+    let mut conn = connect(path, Purpose::Write).map_err(explain)?;
+    let (application, found) = version(&conn).map_err(explain)?;
+    let known = i32::try_from(MIGRATIONS.len()).expect("there are few migrations");
+    if application != APPLICATION && !is_empty(&conn).map_err(explain)? {
+        return Err(OpenError::Foreign { path: path.to_owned() });
+    }
+    if found > known {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+    }
+    write_ahead(&conn).map_err(explain)?;
+    migrate(&mut conn, found).map_err(explain)?;
+    check_if_small(&conn, path)?;
+    Ok(conn)
+}
+
+/// A connection to an existing file.
+pub(crate) fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
+    let (access, cache) = match purpose {
+        Purpose::Write => (OpenFlags::SQLITE_OPEN_READ_WRITE, 2048),
+        Purpose::Read => (OpenFlags::SQLITE_OPEN_READ_ONLY, 512),
+    };
+    // Each connection stays on one thread, so it needs no mutex of its own.
+    let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    conn.busy_timeout(PATIENCE)?;
+    conn.set_prepared_statement_cache_capacity(64);
+    // A mapped file turns a bad disk into a crash of the process instead of an error.
+    conn.pragma_update(None, "mmap_size", 0)?;
+    conn.pragma_update(None, "cell_size_check", "on")?;
+    conn.pragma_update(None, "cache_size", -cache)?;
+    conn.pragma_update(None, "temp_store", "memory")?;
+    conn.pragma_update(None, "trusted_schema", "off")?;
+    Ok(conn)
+}
+
+/// What makes a commit survive a power cut.
+fn write_ahead(conn: &Connection) -> rusqlite::Result<()> {
+    conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))?;
+    conn.pragma_update(None, "synchronous", "full")?;
+    conn.pragma_update(None, "foreign_keys", "on")
+}
+
+/// The file exists after this, and only its owner may read it.
+pub(crate) fn create_private(path: &Path) -> Result<(), OpenError> {
+    let explain = |source| OpenError::Folder { path: path.to_owned(), source };
+    let mut options = fs::OpenOptions::new();
+    options.read(true).append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(explain)?;
+    #[cfg(unix)]
+    {
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        file.set_permissions(private).map_err(explain)?;
+    }
+    drop(file);
+    Ok(())
+}
+
+fn version(conn: &Connection) -> rusqlite::Result<(i32, i32)> {
+    let application = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok((application, version))
+}
+
+fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
+    conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
+}
+
+fn migrate(conn: &mut Connection, found: i32) -> rusqlite::Result<()> {
+    for (version, step) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
+        let migration = conn.transaction()?;
+        migration.execute_batch(step)?;
+        migration.pragma_update(None, "application_id", APPLICATION)?;
+        migration.pragma_update(None, "user_version", version)?;
+        migration.commit()?;
+    }
+    Ok(())
+}
+
+/// After a clean end there is no reason for doubt, and a large file would take too long.
+fn check_if_small(conn: &Connection, path: &Path) -> Result<(), OpenError> {
+    let explain = |error: rusqlite::Error| OpenError::sqlite(path, &error);
+    let abrupt: bool = conn
+        .query_row("SELECT value = 'yes' FROM meta WHERE key = 'alive'", [], |row| row.get(0))
+        .map_err(explain)?;
+    let size = fs::metadata(path).map_or(0, |file| file.len());
+    if !abrupt || size > CHECKED_AT_ONCE {
+        return Ok(());
+    }
+    match quick_check(conn).map_err(explain)? {
+        None => Ok(()),
+        Some(reason) => Err(OpenError::Damaged { path: path.to_owned(), reason }),
+    }
+}
+
+/// The first thing that is wrong with a database.
+pub(crate) fn quick_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    let found: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((found != "ok").then_some(found))
+}

@@ -1,0 +1,297 @@
+//! What is read, in SQL. An answer comes from one statement, so that it is of one moment.
+
+use rusqlite::{Connection, Row, params};
+use talaria_model::{
+    AccountId, Address, Entry, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+};
+use talaria_session::{Session, SessionKey};
+use talaria_store::{Counts, Parcel, Recorded, StoreError, Summary};
+
+use crate::rows::{self, Json, number, or_empty};
+use crate::sql::{all, maybe, one};
+
+type Read<T> = Result<T, StoreError>;
+
+/// The rows of an address; the parameters `by_address` names.
+macro_rules! address_is {
+    () => {
+        "a.name = ?1 AND d.chat = ?2 AND d.thread = ?3 AND d.kind = ?4"
+    };
+}
+
+/// The rows of a conversation; the parameters `by_key` names.
+macro_rules! key_is {
+    () => {
+        concat!(address_is!(), " AND c.member = ?5")
+    };
+}
+
+/// Account, address and conversation, joined.
+macro_rules! conversations {
+    () => {
+        "account a JOIN address d ON d.account = a.id JOIN conversation c ON c.address = d.id"
+    };
+}
+
+pub(crate) fn cursor(conn: &Connection, account: &AccountId) -> Read<Option<String>> {
+    let sql = "SELECT cursor FROM account WHERE name = ?";
+    Ok(maybe(conn, sql, [account.as_str()], |row| row.get(0))?.flatten())
+}
+
+pub(crate) fn load(conn: &Connection, key: &SessionKey) -> Read<Option<Session>> {
+    let sql = concat!(
+        "SELECT s.session FROM ",
+        conversations!(),
+        " JOIN session s ON s.conversation = c.id WHERE ",
+        key_is!()
+    );
+    let [account, chat, thread, kind, member] = by_key(key);
+    let session = maybe(conn, sql, [account, chat, thread, kind, member], |row| row.get(0))?;
+    Ok(session.map(|Json(session)| session))
+}
+
+pub(crate) fn unread(
+    conn: &Connection,
+    key: &SessionKey,
+    limit: usize,
+) -> Read<Vec<(Seq, Inbound)>> {
+    let sql = concat!(
+        "SELECT j.seq, j.inbound FROM ",
+        conversations!(),
+        " JOIN journal j ON j.conversation = c.id AND j.state = 0 WHERE ",
+        key_is!(),
+        " ORDER BY j.seq LIMIT ?6"
+    );
+    let [account, chat, thread, kind, member] = by_key(key);
+    all(conn, sql, params![account, chat, thread, kind, member, count(limit)], |row| {
+        let Json(inbound) = row.get(1)?;
+        Ok((Seq(number(row, 0)?), inbound))
+    })
+}
+
+pub(crate) fn history(conn: &Connection, life: &SessionId, limit: usize) -> Read<Vec<Entry>> {
+    let sql = "SELECT e.entry FROM life l JOIN entry e ON e.conversation = l.conversation
+         WHERE l.session = ?1 AND e.life = l.id ORDER BY e.position DESC LIMIT ?2";
+    let mut entries = all(conn, sql, params![life.as_str(), count(limit)], |row| {
+        let Json(entry) = row.get(0)?;
+        Ok(entry)
+    })?;
+    entries.reverse();
+    Ok(entries)
+}
+
+pub(crate) fn parcels(conn: &Connection, to: &Address, limit: usize) -> Read<Vec<Parcel>> {
+    let sql = concat!(
+        "SELECT o.stage, o.doubt, o.plain, o.attempts, o.not_before, o.shown,
+             o.session, o.delivery, o.part, o.act, o.at
+         FROM account a JOIN address d ON d.account = a.id
+             JOIN outbox o ON o.address = d.id AND o.open = 1
+         WHERE ",
+        address_is!(),
+        " ORDER BY o.id LIMIT ?5"
+    );
+    let [account, chat, thread, kind] = by_address(to);
+    all(conn, sql, params![account, chat, thread, kind, count(limit)], |row| {
+        let progress = rows::progress(row, 0)?;
+        let id = OutboundId {
+            session: rows::id(row.get(6)?, SessionId::new)?,
+            delivery: row.get(7)?,
+            part: row.get(8)?,
+        };
+        let Json(act) = row.get(9)?;
+        Ok(Parcel {
+            outbound: Outbound { id, to: to.clone(), act },
+            state: progress.state(),
+            shown: progress.shown,
+            attempts: progress.attempts,
+            not_before: progress.not_before,
+            at: Timestamp::from_millis(row.get(10)?),
+        })
+    })
+}
+
+pub(crate) fn restless(
+    conn: &Connection,
+    after: Option<&SessionKey>,
+    limit: usize,
+) -> Read<Vec<SessionKey>> {
+    let after = after.map_or(Ok(None), |key| conversation(conn, key))?.unwrap_or(0);
+    let sql = "SELECT a.name, d.kind, d.chat, d.thread, c.member
+         FROM (SELECT conversation FROM session WHERE restless > 0 AND conversation > ?1
+               UNION SELECT conversation FROM journal WHERE state = 0 AND conversation > ?1
+               ORDER BY conversation LIMIT ?2) r
+             JOIN conversation c ON c.id = r.conversation
+             JOIN address d ON d.id = c.address JOIN account a ON a.id = d.account
+         ORDER BY c.id";
+    all(conn, sql, params![after, count(limit)], |row| rows::key(row, 0))
+}
+
+pub(crate) fn undelivered(
+    conn: &Connection,
+    after: Option<&Address>,
+    limit: usize,
+) -> Read<Vec<Address>> {
+    let after = after.map_or(Ok(None), |to| address(conn, to))?.unwrap_or(0);
+    let sql = "SELECT a.name, d.kind, d.chat, d.thread
+         FROM (SELECT DISTINCT address FROM outbox WHERE open = 1 AND address > ?1
+               ORDER BY address LIMIT ?2) o
+             JOIN address d ON d.id = o.address JOIN account a ON a.id = d.account
+         ORDER BY d.id";
+    all(conn, sql, params![after, count(limit)], |row| rows::address(row, 0))
+}
+
+pub(crate) fn conversations(
+    conn: &Connection,
+    account: Option<&AccountId>,
+    limit: usize,
+) -> Read<Vec<Summary>> {
+    let summary = |row: &Row<'_>| {
+        let Json(session) = row.get(0)?;
+        Ok(Summary::of(&session))
+    };
+    match account {
+        None => {
+            let sql = "SELECT session FROM session
+                 ORDER BY updated DESC, conversation DESC LIMIT ?";
+            all(conn, sql, [count(limit)], summary)
+        }
+        Some(account) => {
+            let sql = concat!(
+                "SELECT s.session FROM ",
+                conversations!(),
+                " JOIN session s ON s.conversation = c.id WHERE a.name = ?
+                 ORDER BY s.updated DESC, s.conversation DESC LIMIT ?"
+            );
+            all(conn, sql, params![account.as_str(), count(limit)], summary)
+        }
+    }
+}
+
+pub(crate) fn transcript(
+    conn: &Connection,
+    key: &SessionKey,
+    before: Option<u64>,
+    limit: usize,
+) -> Read<Vec<Recorded>> {
+    let sql = concat!(
+        "SELECT e.position, l.session, e.entry FROM ",
+        conversations!(),
+        " JOIN entry e ON e.conversation = c.id JOIN life l ON l.id = e.life WHERE ",
+        key_is!(),
+        " AND e.position < ?6 ORDER BY e.position DESC LIMIT ?7"
+    );
+    let [account, chat, thread, kind, member] = by_key(key);
+    let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
+    let params = params![account, chat, thread, kind, member, before, count(limit)];
+    let mut entries = all(conn, sql, params, recorded)?;
+    entries.reverse();
+    Ok(entries)
+}
+
+/// Reads position, life and entry.
+fn recorded(row: &Row<'_>) -> rusqlite::Result<Recorded> {
+    let Json(entry) = row.get(2)?;
+    let session = rows::id(row.get(1)?, SessionId::new)?;
+    Ok(Recorded { position: number(row, 0)?, session, entry })
+}
+
+pub(crate) fn counts(conn: &Connection) -> Read<Counts> {
+    let sql = "SELECT
+         (SELECT count(*) FROM session),
+         (SELECT count(*) FROM session WHERE restless > 0 AND restless = 2),
+         (SELECT count(*) FROM journal WHERE state = 0),
+         (SELECT count(*) FROM journal WHERE state >= 5 AND state = 6),
+         (SELECT count(*) FROM journal WHERE state >= 5 AND state = 5),
+         (SELECT count(*) FROM outbox WHERE open = 1),
+         (SELECT count(*) FROM outbox WHERE stage >= 4),
+         (SELECT coalesce(max(position), 0) FROM entry)";
+    let counts = |row: &Row<'_>| {
+        Ok(Counts {
+            sessions: number(row, 0)?,
+            turns_in_hand: number(row, 1)?,
+            unread: number(row, 2)?,
+            quarantined: number(row, 3)?,
+            denied: number(row, 4)?,
+            undelivered: number(row, 5)?,
+            failed: number(row, 6)?,
+            entries: number(row, 7)?,
+        })
+    };
+    one(conn, sql, [], counts)
+}
+
+/// The row of a conversation.
+pub(crate) fn conversation(conn: &Connection, key: &SessionKey) -> Read<Option<i64>> {
+    let sql = concat!("SELECT c.id FROM ", conversations!(), " WHERE ", key_is!());
+    maybe(conn, sql, by_key(key), |row| row.get(0))
+}
+
+/// The row of an account.
+pub(crate) fn account(conn: &Connection, account: &AccountId) -> Read<Option<i64>> {
+    maybe(conn, "SELECT id FROM account WHERE name = ?", [account.as_str()], |row| row.get(0))
+}
+
+fn address(conn: &Connection, to: &Address) -> Read<Option<i64>> {
+    let sql = concat!(
+        "SELECT d.id FROM account a JOIN address d ON d.account = a.id WHERE ",
+        address_is!()
+    );
+    maybe(conn, sql, by_address(to), |row| row.get(0))
+}
+
+/// An entry with all that stands around it.
+pub(crate) struct Placed {
+    pub(crate) conversation: i64,
+    pub(crate) account: i64,
+    pub(crate) recorded: Recorded,
+}
+
+/// The entry at a position.
+pub(crate) fn entry_at(conn: &Connection, position: i64) -> Read<Option<Placed>> {
+    let sql = "SELECT e.position, l.session, e.entry, e.conversation, d.account
+         FROM entry e JOIN life l ON l.id = e.life
+             JOIN conversation c ON c.id = e.conversation JOIN address d ON d.id = c.address
+         WHERE e.position = ?";
+    maybe(conn, sql, [position], placed)
+}
+
+/// Entries that follow a position, in order.
+pub(crate) fn entries_after(conn: &Connection, position: i64, limit: usize) -> Read<Vec<Placed>> {
+    let sql = "SELECT e.position, l.session, e.entry, e.conversation, d.account
+         FROM entry e JOIN life l ON l.id = e.life
+             JOIN conversation c ON c.id = e.conversation JOIN address d ON d.id = c.address
+         WHERE e.position > ? ORDER BY e.position LIMIT ?";
+    all(conn, sql, params![position, count(limit)], placed)
+}
+
+fn placed(row: &Row<'_>) -> rusqlite::Result<Placed> {
+    Ok(Placed { recorded: recorded(row)?, conversation: row.get(3)?, account: row.get(4)? })
+}
+
+/// The session of a conversation by its row.
+pub(crate) fn session_of(conn: &Connection, conversation: i64) -> Read<Option<Session>> {
+    let sql = "SELECT session FROM session WHERE conversation = ?";
+    let session = maybe(conn, sql, [conversation], |row| row.get(0))?;
+    Ok(session.map(|Json(session)| session))
+}
+
+/// What tells this store from every other.
+pub(crate) fn epoch(conn: &Connection) -> Read<String> {
+    let sql = "SELECT value FROM meta WHERE key = 'epoch'";
+    one(conn, sql, [], |row| row.get(0))
+}
+
+fn by_address(to: &Address) -> [&str; 4] {
+    let thread = or_empty(to.thread.as_ref(), |id| id.as_str());
+    [to.account.as_str(), to.chat.id.as_str(), thread, to.chat.kind.as_str()]
+}
+
+fn by_key(key: &SessionKey) -> [&str; 5] {
+    let thread = or_empty(key.thread.as_ref(), |id| id.as_str());
+    let member = or_empty(key.member.as_ref(), |id| id.as_str());
+    [key.account.as_str(), key.chat.as_str(), thread, key.kind.as_str(), member]
+}
+
+fn count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

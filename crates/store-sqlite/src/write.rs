@@ -1,0 +1,425 @@
+//! What is written, in SQL. Each function runs inside a transaction of the writer; what has to be
+//! encoded was encoded before, so that the writer does nothing but write.
+
+use rusqlite::{Connection, params};
+use talaria_model::{AccountId, Act, Address, Outbound, OutboundId, Seq, SessionId, Timestamp};
+use talaria_session::{Ended, SessionKey};
+use talaria_store::{
+    Admitted, Commit, Delivered, Form, JournalChange, JournalState, Progress, Settlement, Stage,
+    StoreError,
+};
+
+use crate::rows::{
+    self, address_of, doubt_code, encode, journal_detail, journal_state, or_empty, stage_code,
+};
+use crate::sql::{all, execute, maybe, one};
+
+type Written<T> = Result<T, StoreError>;
+
+/// A batch, encoded.
+pub(crate) struct Batch {
+    account: AccountId,
+    cursor: Option<String>,
+    at: Timestamp,
+    rows: Vec<JournalRow>,
+}
+
+struct JournalRow {
+    key: SessionKey,
+    event: String,
+    state: i64,
+    detail: Option<String>,
+    inbound: String,
+}
+
+impl Batch {
+    pub(crate) fn of(delivered: Delivered) -> Written<Self> {
+        let Delivered { account, events, cursor, at } = delivered;
+        let row = |(key, inbound, state): (SessionKey, talaria_model::Inbound, JournalState)| {
+            Ok(JournalRow {
+                key,
+                event: inbound.id.as_str().to_owned(),
+                state: journal_state(&state),
+                detail: journal_detail(&state)?,
+                inbound: encode(&inbound)?,
+            })
+        };
+        let rows = events.into_iter().map(row).collect::<Written<_>>()?;
+        Ok(Self { account, cursor, at, rows })
+    }
+
+    pub(crate) fn write(self, conn: &Connection) -> Written<Vec<Admitted>> {
+        let account = account(conn, &self.account)?;
+        let mut admitted = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let conversation = conversation(conn, &row.key)?;
+            let inserted = execute(
+                conn,
+                "INSERT INTO journal (account, conversation, state, at, event, detail, inbound)
+                 VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account, event) DO NOTHING",
+                params![
+                    account,
+                    conversation,
+                    row.state,
+                    self.at.as_millis(),
+                    row.event,
+                    row.detail,
+                    row.inbound,
+                ],
+            )?;
+            admitted.push(if inserted == 1 {
+                Admitted::Journalled(seq(conn.last_insert_rowid()))
+            } else {
+                let sql = "SELECT seq FROM journal WHERE account = ? AND event = ?";
+                let first = one(conn, sql, params![account, row.event], |row| row.get(0))?;
+                Admitted::Repeated(seq(first))
+            });
+        }
+        if let Some(cursor) = &self.cursor {
+            let sql = "UPDATE account SET cursor = ? WHERE id = ?";
+            execute(conn, sql, params![cursor, account])?;
+        }
+        Ok(admitted)
+    }
+}
+
+fn seq(row: i64) -> Seq {
+    Seq(row.unsigned_abs())
+}
+
+/// A step, encoded.
+pub(crate) struct Step {
+    key: SessionKey,
+    life: SessionId,
+    restless: i64,
+    updated: Timestamp,
+    session: String,
+    journal: Vec<(Seq, i64, Option<String>)>,
+    entries: Vec<(SessionId, String)>,
+    outbox: Vec<Letter>,
+    at: Timestamp,
+}
+
+/// A parcel, encoded.
+pub(crate) struct Letter {
+    id: OutboundId,
+    to: Address,
+    act: String,
+}
+
+impl Letter {
+    pub(crate) fn of(outbound: &Outbound) -> Written<Self> {
+        let Outbound { id, to, act } = outbound;
+        Ok(Self { id: id.clone(), to: to.clone(), act: encode::<Act>(act)? })
+    }
+}
+
+const QUIET: i64 = 0;
+const WAITING: i64 = 1;
+const IN_HAND: i64 = 2;
+
+impl Step {
+    pub(crate) fn of(commit: Commit) -> Written<Self> {
+        let Commit { session, journal, entries, outbox, at } = commit;
+        let restless = match (session.hand(), session.waiting.is_empty()) {
+            (Some(_), _) => IN_HAND,
+            (None, false) => WAITING,
+            (None, true) => QUIET,
+        };
+        let change = |JournalChange { seq, state }: JournalChange| {
+            Ok((seq, journal_state(&state), journal_detail(&state)?))
+        };
+        Ok(Self {
+            restless,
+            updated: session.updated,
+            session: encode(&session)?,
+            key: session.key,
+            life: session.id,
+            journal: journal.into_iter().map(change).collect::<Written<_>>()?,
+            entries: entries
+                .into_iter()
+                .map(|(life, entry)| Ok((life, encode(&entry)?)))
+                .collect::<Written<_>>()?,
+            outbox: outbox.iter().map(Letter::of).collect::<Written<_>>()?,
+            at,
+        })
+    }
+
+    pub(crate) fn records(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    pub(crate) fn write(self, conn: &Connection) -> Written<()> {
+        let conversation = conversation(conn, &self.key)?;
+        let mut lives = Lives { conversation, key: &self.key, known: Vec::with_capacity(1) };
+        lives.id(conn, &self.life)?;
+        execute(
+            conn,
+            "INSERT INTO session (conversation, restless, updated, session) VALUES (?, ?, ?, ?)
+             ON CONFLICT (conversation) DO UPDATE SET
+                 restless = excluded.restless, updated = excluded.updated, session = excluded.session",
+            params![conversation, self.restless, self.updated.as_millis(), self.session],
+        )?;
+        for (seq, state, detail) in &self.journal {
+            let sql = "UPDATE journal SET state = ?, detail = ? WHERE seq = ?";
+            execute(conn, sql, params![state, detail, seq_column(*seq)])?;
+        }
+        for (life, entry) in &self.entries {
+            let life = lives.id(conn, life)?;
+            let sql = "INSERT INTO entry (conversation, life, entry) VALUES (?, ?, ?)";
+            execute(conn, sql, params![conversation, life, entry])?;
+        }
+        for letter in &self.outbox {
+            lives.id(conn, &letter.id.session)?;
+            decide(conn, letter, self.at)?;
+        }
+        if self.restless != IN_HAND {
+            for (life, _) in lives.known {
+                let sql = "UPDATE outbox SET stage = 3 WHERE session = ? AND stage = 0";
+                execute(conn, sql, params![life.as_str()])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn seq_column(seq: Seq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
+
+/// The lives that a step names, all of one conversation.
+struct Lives<'a> {
+    conversation: i64,
+    key: &'a SessionKey,
+    known: Vec<(SessionId, i64)>,
+}
+
+impl Lives<'_> {
+    fn id(&mut self, conn: &Connection, life: &SessionId) -> Written<i64> {
+        if let Some((_, id)) = self.known.iter().find(|(known, _)| known == life) {
+            return Ok(*id);
+        }
+        let sql = "SELECT id, conversation FROM life WHERE session = ?";
+        let found: Option<(i64, i64)> =
+            maybe(conn, sql, [life.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let id = match found {
+            Some((id, conversation)) if conversation == self.conversation => id,
+            Some(_) => {
+                let reason = format!("{life} is a life of another conversation than {}", self.key);
+                return Err(StoreError::Damaged { reason });
+            }
+            None => {
+                let sql = "INSERT INTO life (session, conversation) VALUES (?, ?)";
+                execute(conn, sql, params![life.as_str(), self.conversation])?;
+                conn.last_insert_rowid()
+            }
+        };
+        self.known.push((life.clone(), id));
+        Ok(id)
+    }
+}
+
+/// Puts a parcel at the end. One that is there already stays as it is, unless it is a preview.
+fn decide(conn: &Connection, letter: &Letter, at: Timestamp) -> Written<()> {
+    if insert(conn, letter, &Progress::decided(), at)? {
+        return Ok(());
+    }
+    if let Some((row, mut progress)) = find(conn, &letter.id)?
+        && progress.stage == Stage::Previewing
+    {
+        progress.decide();
+        execute(conn, "DELETE FROM outbox WHERE id = ?", [row])?;
+        insert(conn, letter, &progress, at)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn preview(conn: &Connection, letter: &Letter) -> Written<()> {
+    if insert(conn, letter, &Progress::previewed(), Timestamp::default())? {
+        return Ok(());
+    }
+    change(conn, &letter.id, None, Progress::preview_again)
+}
+
+pub(crate) fn attempt(conn: &Connection, id: &OutboundId) -> Written<()> {
+    change(conn, id, None, Progress::attempt)
+}
+
+pub(crate) fn settle(conn: &Connection, id: &OutboundId, settlement: &Settlement) -> Written<()> {
+    let reason = match settlement {
+        Settlement::Undeliverable { reason } | Settlement::Abandoned { reason } => Some(reason),
+        _ => None,
+    };
+    change(conn, id, reason.map(String::as_str), |progress| progress.settle(settlement))
+}
+
+/// False when it is there already.
+fn insert(conn: &Connection, letter: &Letter, progress: &Progress, at: Timestamp) -> Written<bool> {
+    let address = address(conn, &letter.to)?;
+    let inserted = execute(
+        conn,
+        "INSERT INTO outbox (address, session, delivery, part, act, at,
+             open, stage, doubt, plain, attempts, not_before, shown)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (session, delivery, part) DO NOTHING",
+        params![
+            address,
+            letter.id.session.as_str(),
+            letter.id.delivery,
+            letter.id.part,
+            letter.act,
+            at.as_millis(),
+            progress.is_open(),
+            stage_code(progress.stage),
+            doubt_code(progress.doubt),
+            progress.form == Form::Plain,
+            progress.attempts,
+            progress.not_before.map(Timestamp::as_millis),
+            progress.shown.as_ref().map(|shown| shown.as_str()),
+        ],
+    )?;
+    Ok(inserted == 1)
+}
+
+fn find(conn: &Connection, id: &OutboundId) -> Written<Option<(i64, Progress)>> {
+    let sql = "SELECT id, stage, doubt, plain, attempts, not_before, shown FROM outbox
+         WHERE session = ? AND delivery = ? AND part = ?";
+    let id = params![id.session.as_str(), id.delivery, id.part];
+    maybe(conn, sql, id, |row| Ok((row.get(0)?, rows::progress(row, 1)?)))
+}
+
+fn change(
+    conn: &Connection,
+    id: &OutboundId,
+    reason: Option<&str>,
+    verb: impl FnOnce(&mut Progress),
+) -> Written<()> {
+    let Some((row, before)) = find(conn, id)? else { return Ok(()) };
+    let mut after = before.clone();
+    verb(&mut after);
+    if after == before {
+        return Ok(());
+    }
+    execute(
+        conn,
+        "UPDATE outbox SET open = ?, stage = ?, doubt = ?, plain = ?, attempts = ?, not_before = ?,
+             shown = ?, reason = ? WHERE id = ?",
+        params![
+            after.is_open(),
+            stage_code(after.stage),
+            doubt_code(after.doubt),
+            after.form == Form::Plain,
+            after.attempts,
+            after.not_before.map(Timestamp::as_millis),
+            after.shown.as_ref().map(|shown| shown.as_str()),
+            reason,
+            row,
+        ],
+    )?;
+    Ok(())
+}
+
+/// What was on its way is unsure, as `Progress::recover` says; and how the life before ended.
+pub(crate) fn recover(conn: &Connection) -> Written<Ended> {
+    execute(conn, "UPDATE outbox SET stage = 1, doubt = 2 WHERE open = 1 AND stage = 2", [])?;
+    execute(conn, "UPDATE outbox SET doubt = 2 WHERE open = 1 AND doubt = 1", [])?;
+    execute(conn, "UPDATE outbox SET doubt = 2 WHERE stage = 0 AND doubt = 1", [])?;
+    let sql = "SELECT value = 'yes' FROM meta WHERE key = 'alive'";
+    let alive: bool = one(conn, sql, [], |row| row.get(0))?;
+    execute(conn, "UPDATE meta SET value = 'yes' WHERE key = 'alive'", [])?;
+    Ok(if alive { Ended::Abruptly } else { Ended::Cleanly })
+}
+
+pub(crate) fn close(conn: &Connection) -> Written<()> {
+    execute(conn, "UPDATE meta SET value = 'no' WHERE key = 'alive'", []).map(drop)
+}
+
+/// What can be forgotten.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Old {
+    Rows,
+    Parcels,
+}
+
+/// How far forgetting has come.
+pub(crate) struct Pruned {
+    pub(crate) forgotten: u64,
+    /// Where to go on; none at the end.
+    pub(crate) next: Option<i64>,
+}
+
+/// How many rows are looked at before other writes get their turn.
+const PRUNED_AT_ONCE: usize = 256;
+
+/// Walks from the oldest on and stops where time has come to `before`, so that its cost is that of
+/// what it forgets.
+pub(crate) fn prune(conn: &Connection, old: Old, after: i64, before: Timestamp) -> Written<Pruned> {
+    let (walk, forget) = match old {
+        Old::Rows => (
+            "SELECT seq, at, state >= 2 FROM journal WHERE seq > ? ORDER BY seq LIMIT ?",
+            "DELETE FROM journal WHERE seq = ?",
+        ),
+        Old::Parcels => (
+            "SELECT id, at, stage >= 3 FROM outbox WHERE id > ? ORDER BY id LIMIT ?",
+            "DELETE FROM outbox WHERE id = ?",
+        ),
+    };
+    let looked_at: Vec<(i64, i64, bool)> =
+        all(conn, walk, params![after, PRUNED_AT_ONCE as i64], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    let mut forgotten = 0;
+    for (id, at, ended) in &looked_at {
+        if *ended && *at < before.as_millis() {
+            execute(conn, forget, [id])?;
+            forgotten += 1;
+        }
+    }
+    let next = match looked_at.last() {
+        Some((id, at, _)) if looked_at.len() == PRUNED_AT_ONCE && *at < before.as_millis() => {
+            Some(*id)
+        }
+        _ => None,
+    };
+    Ok(Pruned { forgotten, next })
+}
+
+fn account(conn: &Connection, account: &AccountId) -> Written<i64> {
+    let sql = "SELECT id FROM account WHERE name = ?";
+    if let Some(id) = maybe(conn, sql, [account.as_str()], |row| row.get(0))? {
+        return Ok(id);
+    }
+    execute(conn, "INSERT INTO account (name) VALUES (?)", [account.as_str()])?;
+    Ok(conn.last_insert_rowid())
+}
+
+fn address(conn: &Connection, to: &Address) -> Written<i64> {
+    let sql = "SELECT d.id FROM account a JOIN address d ON d.account = a.id
+         WHERE a.name = ? AND d.chat = ? AND d.thread = ? AND d.kind = ?";
+    let thread = or_empty(to.thread.as_ref(), |id| id.as_str());
+    let (chat, kind) = (to.chat.id.as_str(), to.chat.kind.as_str());
+    let known = params![to.account.as_str(), chat, thread, kind];
+    if let Some(id) = maybe(conn, sql, known, |row| row.get(0))? {
+        return Ok(id);
+    }
+    let account = account(conn, &to.account)?;
+    let sql = "INSERT INTO address (account, chat, thread, kind) VALUES (?, ?, ?, ?)";
+    execute(conn, sql, params![account, chat, thread, kind])?;
+    Ok(conn.last_insert_rowid())
+}
+
+fn conversation(conn: &Connection, key: &SessionKey) -> Written<i64> {
+    let member = or_empty(key.member.as_ref(), |id| id.as_str());
+    let sql = "SELECT c.id FROM account a JOIN address d ON d.account = a.id
+             JOIN conversation c ON c.address = d.id
+         WHERE a.name = ? AND d.chat = ? AND d.thread = ? AND d.kind = ? AND c.member = ?";
+    let thread = or_empty(key.thread.as_ref(), |id| id.as_str());
+    let known = params![key.account.as_str(), key.chat.as_str(), thread, key.kind.as_str(), member];
+    if let Some(id) = maybe(conn, sql, known, |row| row.get(0))? {
+        return Ok(id);
+    }
+    let address = address(conn, &address_of(key))?;
+    let sql = "INSERT INTO conversation (address, member) VALUES (?, ?)";
+    execute(conn, sql, params![address, member])?;
+    Ok(conn.last_insert_rowid())
+}

@@ -1,0 +1,244 @@
+//! What arrived.
+
+use talaria_model::{ChatKind, SenderId, Seq, ThreadId, TurnId};
+use talaria_session::SessionKey;
+
+use super::Harness;
+use super::world::{
+    account, address, admit, admit_as, at, attempt, change, decide, delivered, key, message,
+    parcels, post, preview, said, session, settle, step, thinking, waiting,
+};
+use crate::{Admitted, Commit, Delivered, JournalState, Settlement};
+
+pub async fn a_batch_and_its_cursor_are_journalled_together(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    assert_eq!(store.cursor(&account("bot")).await, Ok(None));
+    let admitted = store
+        .admit(Delivered {
+            account: account("bot"),
+            events: vec![
+                (chat.clone(), said(&chat, "1", "one"), JournalState::Unread),
+                (chat.clone(), said(&chat, "2", "two"), JournalState::Denied("no".into())),
+            ],
+            cursor: Some("7".into()),
+            at: at(1),
+        })
+        .await;
+    let Ok([Admitted::Journalled(first), Admitted::Journalled(second)]) = admitted.as_deref()
+    else {
+        panic!("two new rows, not {admitted:?}");
+    };
+    assert!(first < second);
+    let store = harness.open().await;
+    assert_eq!(store.cursor(&account("bot")).await, Ok(Some("7".into())));
+    assert_eq!(store.unread(&chat, 10).await, Ok(vec![(*first, said(&chat, "1", "one"))]));
+}
+
+pub async fn a_batch_without_a_cursor_leaves_it_where_it_was(harness: &dyn Harness) {
+    let store = harness.open().await;
+    for (cursor, after) in [(Some("7"), "7"), (None, "7"), (Some("3"), "3")] {
+        let cursor = cursor.map(Into::into);
+        let batch = Delivered { account: account("bot"), events: Vec::new(), cursor, at: at(1) };
+        assert_eq!(store.admit(batch).await, Ok(Vec::new()));
+        assert_eq!(store.cursor(&account("bot")).await, Ok(Some(after.into())));
+    }
+    assert_eq!(store.cursor(&account("other")).await, Ok(None));
+}
+
+pub async fn a_repeat_keeps_the_first_row_and_reports_its_number(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let seq = admit(&*store, &chat, "1").await;
+    let taken = vec![change(seq, JournalState::Handled)];
+    let commit = Commit { journal: taken, ..step(&session(&chat)) };
+    store.commit(commit).await.expect("commits");
+
+    let store = harness.open().await;
+    let repeat = Delivered {
+        account: account("bot"),
+        events: vec![(chat.clone(), said(&chat, "1", "changed"), JournalState::Unread)],
+        cursor: Some("9".into()),
+        at: at(2),
+    };
+    assert_eq!(store.admit(repeat).await, Ok(vec![Admitted::Repeated(seq)]));
+    assert_eq!(store.unread(&chat, 10).await, Ok(Vec::new()));
+    assert_eq!(store.cursor(&account("bot")).await, Ok(Some("9".into())));
+}
+
+pub async fn an_event_twice_in_one_batch_is_one_row(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let event = (chat.clone(), said(&chat, "1", "one"), JournalState::Unread);
+    let events = vec![event.clone(), event];
+    let batch = Delivered { account: account("bot"), events, cursor: None, at: at(1) };
+    let admitted = store.admit(batch).await.expect("admits");
+    let [Admitted::Journalled(first), Admitted::Repeated(second)] = admitted[..] else {
+        panic!("a row and its repeat, not {admitted:?}");
+    };
+    assert_eq!(first, second);
+    assert_eq!(store.unread(&chat, 10).await.map(|rows| rows.len()), Ok(1));
+}
+
+pub async fn the_same_event_on_another_account_is_another_event(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let first = admit(&*store, &key("one", "c"), "1").await;
+    let second = admit(&*store, &key("two", "c"), "1").await;
+    assert_ne!(first, second);
+}
+
+pub async fn numbers_follow_arrival_across_accounts(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let mut before = Seq(0);
+    for (account, event) in [("one", "z"), ("two", "a"), ("one", "b"), ("two", "z"), ("one", "a")] {
+        let seq = admit(&*store, &key(account, "c"), event).await;
+        assert!(seq > before);
+        before = seq;
+    }
+    let seqs = store.unread(&key("one", "c"), 10).await.expect("reads");
+    let events: Vec<_> = seqs.iter().map(|(_, inbound)| inbound.id.as_str()).collect();
+    assert_eq!(events, ["z", "b", "a"]);
+    assert!(seqs.is_sorted_by_key(|(seq, _)| *seq));
+}
+
+pub async fn numbers_are_never_given_twice(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let first = admit_as(&*store, &chat, "1", JournalState::Handled, at(1)).await;
+    assert_eq!(store.prune(at(2)).await, Ok(1));
+    let store = harness.open().await;
+    assert!(admit(&*store, &chat, "2").await > first);
+}
+
+pub async fn unread_rows_are_those_of_the_key_that_no_step_has_taken(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let (chat, other) = (key("bot", "c"), key("bot", "d"));
+    let session = session(&chat);
+    let turn = TurnId { session: session.id.clone(), number: 1 };
+    let closed = [
+        JournalState::Taken,
+        JournalState::Bound(turn),
+        JournalState::Handled,
+        JournalState::Ignored("nothing".into()),
+        JournalState::Denied("no".into()),
+        JournalState::Quarantined("bad".into()),
+    ];
+    let mut journal = Vec::new();
+    for (number, state) in closed.into_iter().enumerate() {
+        journal.push(change(admit(&*store, &chat, &format!("closed {number}")).await, state));
+    }
+    admit(&*store, &other, "elsewhere").await;
+    let left = admit(&*store, &chat, "left").await;
+    let last = admit(&*store, &chat, "last").await;
+    store.commit(Commit { journal, ..step(&session) }).await.expect("commits");
+
+    let store = harness.open().await;
+    let unread = store.unread(&chat, 10).await.expect("reads");
+    assert_eq!(unread.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [left, last]);
+    assert_eq!(store.unread(&chat, 1).await, Ok(unread[..1].to_vec()));
+}
+
+pub async fn keys_and_addresses_never_collide(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let thread = |key: SessionKey, thread| SessionKey { thread: Some(thread), ..key };
+    let member = |key: SessionKey, member| SessionKey { member: Some(member), ..key };
+    let keys = [
+        key("a", "b"),
+        key("a:b", "c"),
+        key("a", "b:c"),
+        key("a/b", "c"),
+        key("a", "b/c"),
+        key("a", "b "),
+        key("a", " b"),
+        key("a", "B"),
+        key("A", "b"),
+        key("a", "é"),
+        key("a", "e\u{301}"),
+        key("a", "🦀"),
+        key("a", "b%"),
+        key("a", "_"),
+        key("a", "'"),
+        thread(key("a", "b"), ThreadId::literal("c")),
+        member(key("a", "b"), SenderId::literal("c")),
+        member(thread(key("a", "b"), ThreadId::literal("c")), SenderId::literal("d")),
+        thread(key("a", "b"), ThreadId::literal("c:d")),
+        SessionKey { kind: ChatKind::Group, ..key("a", "b") },
+        SessionKey { kind: ChatKind::Channel, ..key("a", "b") },
+        SessionKey { kind: ChatKind::Thread, ..key("a", "b") },
+    ];
+    for (number, key) in keys.iter().enumerate() {
+        admit(&*store, key, &format!("event {number}")).await;
+        let mut session = session(key);
+        session.title = number.to_string();
+        session.phase = thinking(&session);
+        decide(&*store, &session, &[post(&session, 1, 0)]).await;
+    }
+    for (number, key) in keys.iter().enumerate() {
+        let unread = store.unread(key, 10).await.expect("reads");
+        assert_eq!(unread.len(), 1, "{key}");
+        assert_eq!(unread[0].1.id.as_str(), format!("event {number}"));
+        let session = store.load(key).await.expect("reads").expect("it is there");
+        assert_eq!((&session.key, session.title), (key, number.to_string()));
+        let members = keys.iter().filter(|other| address(other) == address(key)).count();
+        assert_eq!(waiting(&*store, &address(key)).await.len(), members, "{key}");
+    }
+}
+
+pub async fn pruning_forgets_only_what_has_ended_before(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let turn = TurnId { session: session(&chat).id, number: 1 };
+    let open = [JournalState::Unread, JournalState::Taken];
+    let ended = [
+        JournalState::Bound(turn),
+        JournalState::Handled,
+        JournalState::Ignored("nothing".into()),
+        JournalState::Denied("no".into()),
+        JournalState::Quarantined("bad".into()),
+    ];
+    let mut old = Vec::new();
+    for (number, state) in open.iter().chain(&ended).enumerate() {
+        let event = format!("old {number}");
+        old.push(admit_as(&*store, &chat, &event, state.clone(), at(10)).await);
+    }
+    let recent = admit_as(&*store, &chat, "recent", JournalState::Handled, at(20)).await;
+    assert_eq!(store.prune(at(20)).await, Ok(ended.len() as u64));
+    assert_eq!(store.prune(at(20)).await, Ok(0));
+
+    let store = harness.open().await;
+    assert_eq!(store.unread(&chat, 10).await.map(|rows| rows.len()), Ok(1));
+    let counts = store.counts().await.expect("counts");
+    assert_eq!((counts.denied, counts.quarantined), (0, 0));
+    let repeat = |event: &str| Delivered {
+        account: account("bot"),
+        events: vec![(chat.clone(), said(&chat, event, event), JournalState::Handled)],
+        cursor: None,
+        at: at(30),
+    };
+    for (event, seq) in [("old 0", old[0]), ("old 1", old[1]), ("recent", recent)] {
+        assert_eq!(store.admit(repeat(event)).await, Ok(vec![Admitted::Repeated(seq)]));
+    }
+    assert!(matches!(store.admit(repeat("old 2")).await.as_deref(), Ok([Admitted::Journalled(_)])));
+}
+
+pub async fn pruning_keeps_what_still_has_to_be_delivered(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let mut session = session(&key("bot", "c"));
+    session.phase = thinking(&session);
+    let posts: Vec<_> = (1..=6).map(|delivery| post(&session, delivery, 0)).collect();
+    let commit = Commit { outbox: posts[..5].to_vec(), at: at(10), ..step(&session) };
+    store.commit(commit).await.expect("commits");
+    attempt(&*store, &posts[1]).await;
+    settle(&*store, &posts[2], delivered()).await;
+    settle(&*store, &posts[3], Settlement::Abandoned { reason: "late".into() }).await;
+    settle(&*store, &posts[4], Settlement::Undeliverable { reason: "gone".into() }).await;
+    preview(&*store, &posts[5]).await;
+    settle(&*store, &posts[5], Settlement::Previewed(message("shown"))).await;
+    assert_eq!(store.prune(at(10)).await, Ok(0));
+    assert_eq!(store.prune(at(11)).await, Ok(3));
+    assert_eq!(waiting(&*store, &session.at).await, [(1, 0), (2, 0)]);
+
+    decide(&*store, &session, &posts[5..]).await;
+    let kept = parcels(&*store, &session.at).await;
+    assert_eq!(kept[2].shown, message("shown"));
+}

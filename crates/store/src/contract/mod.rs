@@ -1,0 +1,117 @@
+//! The suite that every store runs: `store_contract!(name, harness)`.
+//!
+//! Each test gets a harness of its own, opens the store through it, and restarts it by opening it
+//! again without closing, as a process does that was killed.
+#![allow(missing_docs, reason = "a test's name is its sentence")]
+
+mod journal;
+mod lives;
+mod outbox;
+mod search;
+mod sessions;
+mod world;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use journal::*;
+pub use lives::*;
+pub use outbox::*;
+pub use search::*;
+pub use sessions::*;
+
+use crate::Store;
+
+/// Where a store comes from.
+#[async_trait]
+pub trait Harness: Send + Sync {
+    /// Opens the store, empty at first. Every further call opens what the one before left, without
+    /// having been closed; the one before is not used any more.
+    async fn open(&self) -> Arc<dyn Store>;
+}
+
+/// Runs the suite in a module of that name, with a harness made anew for each test.
+#[macro_export]
+macro_rules! store_contract {
+    ($module:ident, $harness:expr) => {
+        mod $module {
+            use super::*;
+
+            $crate::store_contract! { tests $harness =>
+                a_batch_and_its_cursor_are_journalled_together
+                a_repeat_keeps_the_first_row_and_reports_its_number
+                an_event_twice_in_one_batch_is_one_row
+                the_same_event_on_another_account_is_another_event
+                numbers_follow_arrival_across_accounts
+                numbers_are_never_given_twice
+                unread_rows_are_those_of_the_key_that_no_step_has_taken
+                a_batch_without_a_cursor_leaves_it_where_it_was
+                keys_and_addresses_never_collide
+                pruning_forgets_only_what_has_ended_before
+                pruning_keeps_what_still_has_to_be_delivered
+
+                a_session_comes_back_as_it_was_in_every_phase
+                a_step_is_all_or_nothing
+                a_life_of_another_conversation_is_refused
+                history_is_the_newest_of_one_life_oldest_first
+                a_transcript_spans_lives_and_is_read_page_by_page
+                entries_come_back_as_they_were
+                conversations_are_listed_by_last_use
+                restless_sessions_are_found_page_by_page
+                everything_is_counted
+
+                parcels_keep_the_order_of_decisions
+                chats_do_not_wait_for_each_other
+                a_text_takes_over_the_message_of_its_preview
+                a_text_whose_preview_is_on_its_way_is_unsure_until_it_is_settled
+                a_preview_that_never_became_visible_leaves_no_doubt
+                a_second_preview_does_not_settle_the_first
+                a_text_stands_where_it_was_decided_not_where_its_preview_began
+                a_preview_is_no_parcel
+                a_preview_that_no_text_replaced_ends_with_its_turn
+                a_preview_cannot_be_settled_away
+                a_delivered_parcel_stays_delivered
+                a_parcel_that_is_there_already_is_left_alone
+                an_attempt_that_did_not_arrive_waits_and_does_not_count
+                an_attempt_that_may_have_arrived_counts_and_is_unsure
+                formatting_that_was_not_accepted_is_remembered
+                a_doubt_is_not_lost_by_a_later_attempt
+                what_will_never_arrive_is_counted_and_gone_from_the_outbox
+                settling_what_is_not_there_changes_nothing
+                undelivered_addresses_are_found_page_by_page
+
+                a_store_that_was_never_opened_ended_cleanly
+                a_store_that_was_closed_ended_cleanly
+                a_store_that_was_not_closed_ended_abruptly
+                dying_before_recovering_changes_nothing
+                what_was_leaving_is_unsure_after_a_crash
+                what_never_left_is_ready_after_a_crash
+                a_preview_that_was_on_its_way_makes_its_text_unsure_after_a_crash
+                a_shown_preview_is_edited_after_a_crash
+                nothing_acknowledged_is_lost_by_a_crash
+                recovering_twice_is_recovering_once
+
+                search_finds_words_in_any_order
+                search_finds_the_beginning_of_the_last_word
+                search_finds_parts_of_words
+                search_finds_scripts_without_spaces_and_pictures
+                search_takes_operators_and_quotes_as_text
+                search_never_leaves_its_scope
+                search_puts_words_before_parts_and_the_newest_first
+                search_finds_what_was_just_recorded
+                search_does_not_look_at_tool_results
+                search_for_nothing_finds_nothing
+                search_spans_lives_and_survives_a_crash
+            }
+        }
+    };
+    (tests $harness:expr => $($test:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                $crate::contract::$test(&$harness).await;
+            }
+        )*
+    };
+}

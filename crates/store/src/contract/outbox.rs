@@ -1,0 +1,341 @@
+//! What has to be delivered.
+
+use std::collections::HashSet;
+
+use talaria_model::{Act, Address, Content, Outbound, Receipt};
+
+use super::Harness;
+use super::world::{
+    address, at, attempt, decide, delivered, key, message, outbound_id, parcel, parcels, post,
+    preview, record, session, settle, state, thinking, waiting,
+};
+use crate::{ParcelState, Settlement, Store};
+
+/// A session that takes a turn, so that its previews are still going on.
+fn busy(account: &str, chat: &str) -> talaria_session::Session {
+    let mut session = session(&key(account, chat));
+    session.phase = thinking(&session);
+    session
+}
+
+pub async fn parcels_keep_the_order_of_decisions(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    decide(&*store, &session, &[post(&session, 9, 0), post(&session, 9, 1), post(&session, 9, 2)])
+        .await;
+    decide(&*store, &session, &[post(&session, 2, 0), post(&session, 1, 0)]).await;
+    let all = [(9, 0), (9, 1), (9, 2), (2, 0), (1, 0)];
+    assert_eq!(waiting(&*store, &session.at).await, all);
+    assert_eq!(store.parcels(&session.at, 2).await.map(|parcels| parcels.len()), Ok(2));
+
+    attempt(&*store, &post(&session, 9, 0)).await;
+    assert_eq!(waiting(&*store, &session.at).await, all, "what is leaving keeps its place");
+    settle(&*store, &post(&session, 9, 0), delivered()).await;
+    attempt(&*store, &post(&session, 9, 1)).await;
+    settle(&*store, &post(&session, 9, 1), Settlement::Again { at: at(50) }).await;
+    let store = harness.open().await;
+    assert_eq!(waiting(&*store, &session.at).await, all[1..]);
+    let first = parcels(&*store, &session.at).await.remove(0);
+    assert_eq!(first.outbound, post(&session, 9, 1));
+    assert_eq!((first.state, first.attempts, first.at), (ParcelState::Ready, 0, at(1)));
+}
+
+pub async fn chats_do_not_wait_for_each_other(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let elsewhere = address(&key("bot", "d"));
+    let there = Outbound { to: elsewhere.clone(), ..post(&session, 2, 0) };
+    decide(&*store, &session, &[post(&session, 1, 0), there, post(&session, 3, 0)]).await;
+    assert_eq!(waiting(&*store, &session.at).await, [(1, 0), (3, 0)]);
+    assert_eq!(waiting(&*store, &elsewhere).await, [(2, 0)]);
+    assert_eq!(waiting(&*store, &address(&key("bot", "e"))).await, []);
+}
+
+pub async fn a_text_takes_over_the_message_of_its_preview(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let draft = Outbound { act: Act::Post(Content::text("deliv")), ..post(&session, 1, 0) };
+    preview(&*store, &draft).await;
+    settle(&*store, &draft, Settlement::Previewed(message("shown"))).await;
+    decide(&*store, &session, &[post(&session, 1, 0), post(&session, 1, 1)]).await;
+    let parcels = parcels(&*store, &session.at).await;
+    assert_eq!(parcels[0].outbound, post(&session, 1, 0));
+    assert_eq!((parcels[0].state, &parcels[0].shown), (ParcelState::Ready, &message("shown")));
+    assert_eq!((parcels[1].state, &parcels[1].shown), (ParcelState::Ready, &None));
+}
+
+pub async fn a_text_whose_preview_is_on_its_way_is_unsure_until_it_is_settled(
+    harness: &dyn Harness,
+) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    preview(&*store, &outbound).await;
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    assert_eq!(state(&*store, &session).await, ParcelState::Unsure);
+    settle(&*store, &outbound, Settlement::Previewed(message("shown"))).await;
+    let parcel = parcel(&*store, &session).await;
+    assert_eq!((parcel.state, parcel.shown), (ParcelState::Ready, message("shown")));
+    assert_eq!(parcel.attempts, 0);
+}
+
+pub async fn a_preview_that_never_became_visible_leaves_no_doubt(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    preview(&*store, &outbound).await;
+    settle(&*store, &outbound, Settlement::Previewed(None)).await;
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    let parcel = parcel(&*store, &session).await;
+    assert_eq!((parcel.state, parcel.shown), (ParcelState::Ready, None));
+}
+
+pub async fn a_second_preview_does_not_settle_the_first(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    preview(&*store, &outbound).await;
+    preview(&*store, &outbound).await;
+    settle(&*store, &outbound, Settlement::Previewed(message("second"))).await;
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    let parcel = parcel(&*store, &session).await;
+    assert_eq!((parcel.state, parcel.shown), (ParcelState::Unsure, message("second")));
+}
+
+pub async fn a_text_stands_where_it_was_decided_not_where_its_preview_began(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    preview(&*store, &post(&session, 1, 0)).await;
+    decide(&*store, &session, &[post(&session, 2, 0)]).await;
+    decide(&*store, &session, &[post(&session, 1, 0), post(&session, 1, 1)]).await;
+    assert_eq!(waiting(&*store, &session.at).await, [(2, 0), (1, 0), (1, 1)]);
+}
+
+pub async fn a_preview_is_no_parcel(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    preview(&*store, &post(&session, 1, 0)).await;
+    attempt(&*store, &post(&session, 1, 0)).await;
+    assert_eq!(parcels(&*store, &session.at).await, []);
+    assert_eq!(store.undelivered(None, 10).await, Ok(Vec::new()));
+    assert_eq!(store.counts().await.map(|counts| counts.undelivered), Ok(0));
+    let store = harness.open().await;
+    store.recover().await.expect("recovers");
+    assert_eq!(parcels(&*store, &session.at).await, []);
+}
+
+pub async fn a_preview_that_no_text_replaced_ends_with_its_turn(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let mut mine = busy("bot", "c");
+    let other = busy("bot", "d");
+    for session in [&mine, &other] {
+        preview(&*store, &post(session, 1, 0)).await;
+        settle(&*store, &post(session, 1, 0), Settlement::Previewed(message("shown"))).await;
+    }
+    // A step during the turn ends nothing.
+    record(&*store, &mine, &["a step"]).await;
+    let idle = session(&mine.key);
+    record(&*store, &idle, &["the end"]).await;
+    mine.id = idle.id.clone();
+    decide(&*store, &mine, &[post(&mine, 1, 0)]).await;
+    assert_eq!(parcels(&*store, &mine.at).await, [], "its preview is over");
+    decide(&*store, &other, &[post(&other, 1, 0)]).await;
+    assert_eq!(parcel(&*store, &other).await.shown, message("shown"));
+}
+
+pub async fn a_preview_cannot_be_settled_away(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let reason = String::from("gone");
+    let settlements = [
+        (Settlement::Delivered(Receipt { message: message("m"), at: at(2) }), ParcelState::Ready),
+        (Settlement::Undeliverable { reason: reason.clone() }, ParcelState::Unsure),
+        (Settlement::Abandoned { reason }, ParcelState::Unsure),
+        (Settlement::Again { at: at(9) }, ParcelState::Unsure),
+        (Settlement::Plain, ParcelState::Unsure),
+        (Settlement::Unsure, ParcelState::Unsure),
+    ];
+    for (delivery, (settlement, expected)) in (1..).zip(settlements) {
+        let outbound = post(&session, delivery, 0);
+        preview(&*store, &outbound).await;
+        settle(&*store, &outbound, settlement.clone()).await;
+        decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+        assert_eq!(state(&*store, &session).await, expected, "{settlement:?}");
+        settle(&*store, &outbound, delivered()).await;
+    }
+}
+
+pub async fn a_delivered_parcel_stays_delivered(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    attempt(&*store, &outbound).await;
+    settle(&*store, &outbound, delivered()).await;
+    let reason = String::from("never");
+    for settlement in [
+        Settlement::Again { at: at(9) },
+        Settlement::Plain,
+        Settlement::Unsure,
+        Settlement::Previewed(None),
+        Settlement::Undeliverable { reason: reason.clone() },
+        Settlement::Abandoned { reason },
+    ] {
+        settle(&*store, &outbound, settlement).await;
+        attempt(&*store, &outbound).await;
+        preview(&*store, &outbound).await;
+        assert_eq!(parcels(&*store, &session.at).await, []);
+    }
+    let store = harness.open().await;
+    store.recover().await.expect("recovers");
+    assert_eq!(parcels(&*store, &session.at).await, []);
+    let counts = store.counts().await.expect("counts");
+    assert_eq!((counts.undelivered, counts.failed), (0, 0));
+}
+
+pub async fn a_parcel_that_is_there_already_is_left_alone(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    let changed = Outbound { act: Act::Post(Content::text("changed")), ..outbound.clone() };
+    decide(&*store, &session, std::slice::from_ref(&changed)).await;
+    preview(&*store, &changed).await;
+    let parcel = parcel(&*store, &session).await;
+    assert_eq!((parcel.outbound, parcel.state), (outbound.clone(), ParcelState::Ready));
+    settle(&*store, &outbound, delivered()).await;
+    decide(&*store, &session, &[changed]).await;
+    assert_eq!(parcels(&*store, &session.at).await, []);
+}
+
+pub async fn an_attempt_that_did_not_arrive_waits_and_does_not_count(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    for wait in [70, 90] {
+        attempt(&*store, &outbound).await;
+        let leaving = parcel(&*store, &session).await;
+        assert_eq!((leaving.state, leaving.attempts), (ParcelState::Attempting, 1));
+        settle(&*store, &outbound, Settlement::Again { at: at(wait) }).await;
+        let again = parcel(&*store, &session).await;
+        assert_eq!((again.state, again.attempts), (ParcelState::Ready, 0));
+        assert_eq!(again.not_before, Some(at(wait)));
+    }
+    // Put off without having been tried.
+    settle(&*store, &outbound, Settlement::Again { at: at(99) }).await;
+    let put_off = parcel(&*store, &session).await;
+    assert_eq!((put_off.attempts, put_off.not_before), (0, Some(at(99))));
+}
+
+pub async fn an_attempt_that_may_have_arrived_counts_and_is_unsure(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    for tries in 1..=3 {
+        attempt(&*store, &outbound).await;
+        settle(&*store, &outbound, Settlement::Unsure).await;
+        let parcel = parcel(&*store, &session).await;
+        assert_eq!((parcel.state, parcel.attempts), (ParcelState::Unsure, tries));
+    }
+}
+
+pub async fn formatting_that_was_not_accepted_is_remembered(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    attempt(&*store, &outbound).await;
+    settle(&*store, &outbound, Settlement::Plain).await;
+    let store = harness.open().await;
+    let plain = parcel(&*store, &session).await;
+    assert_eq!((plain.state, plain.attempts), (ParcelState::Plain, 1));
+    attempt(&*store, &outbound).await;
+    settle(&*store, &outbound, Settlement::Again { at: at(9) }).await;
+    assert_eq!(state(&*store, &session).await, ParcelState::Plain);
+}
+
+pub async fn a_doubt_is_not_lost_by_a_later_attempt(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    attempt(&*store, &outbound).await;
+    settle(&*store, &outbound, Settlement::Unsure).await;
+    for settlement in [Settlement::Again { at: at(9) }, Settlement::Plain] {
+        attempt(&*store, &outbound).await;
+        settle(&*store, &outbound, settlement).await;
+        assert_eq!(state(&*store, &session).await, ParcelState::Unsure);
+    }
+    // An attempt that nobody settled may have arrived, whatever the next one says.
+    let second = post(&session, 2, 0);
+    settle(&*store, &outbound, delivered()).await;
+    decide(&*store, &session, std::slice::from_ref(&second)).await;
+    attempt(&*store, &second).await;
+    attempt(&*store, &second).await;
+    settle(&*store, &second, Settlement::Again { at: at(9) }).await;
+    let parcel = parcel(&*store, &session).await;
+    assert_eq!((parcel.state, parcel.attempts), (ParcelState::Unsure, 1));
+}
+
+pub async fn what_will_never_arrive_is_counted_and_gone_from_the_outbox(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    decide(&*store, &session, &[post(&session, 1, 0), post(&session, 2, 0)]).await;
+    attempt(&*store, &post(&session, 1, 0)).await;
+    let gone = Settlement::Undeliverable { reason: "the chat is gone".into() };
+    settle(&*store, &post(&session, 1, 0), gone).await;
+    settle(&*store, &post(&session, 2, 0), Settlement::Abandoned { reason: "late".into() }).await;
+    let store = harness.open().await;
+    assert_eq!(parcels(&*store, &session.at).await, []);
+    assert_eq!(store.undelivered(None, 10).await, Ok(Vec::new()));
+    let counts = store.counts().await.expect("counts");
+    assert_eq!((counts.undelivered, counts.failed), (0, 2));
+}
+
+pub async fn settling_what_is_not_there_changes_nothing(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    attempt(&*store, &post(&session, 1, 0)).await;
+    settle(&*store, &post(&session, 1, 0), delivered()).await;
+    decide(&*store, &session, &[post(&session, 1, 0)]).await;
+    settle(&*store, &post(&session, 1, 1), delivered()).await;
+    let id = outbound_id(&talaria_model::SessionId::literal("unknown"), 1, 0);
+    store.settle(&id, delivered()).await.expect("settles");
+    assert_eq!(state(&*store, &session).await, ParcelState::Ready);
+}
+
+pub async fn undelivered_addresses_are_found_page_by_page(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let mut undelivered = HashSet::new();
+    for number in 0..9 {
+        let session = busy(&format!("bot {}", number % 2), &format!("chat {number}"));
+        let posts = [post(&session, 1, 0), post(&session, 2, 0)];
+        decide(&*store, &session, &posts).await;
+        if number % 3 == 0 {
+            settle(&*store, &posts[0], delivered()).await;
+            settle(&*store, &posts[1], Settlement::Abandoned { reason: "late".into() }).await;
+        } else {
+            undelivered.insert(session.at);
+        }
+    }
+    let store = harness.open().await;
+    assert_eq!(all_undelivered(&*store).await, undelivered);
+}
+
+async fn all_undelivered(store: &dyn Store) -> HashSet<Address> {
+    let mut found = HashSet::new();
+    let mut after = None;
+    loop {
+        let page = store.undelivered(after, 2).await.expect("reads");
+        assert!(page.len() <= 2);
+        after = page.last().cloned();
+        for address in page {
+            assert!(found.insert(address), "an address is on one page only");
+        }
+        if after.is_none() {
+            return found;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Small things that the suite's tests are made of.
+
+use talaria_model::{
+    AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Entry, EntryBody, EventId, Inbound,
+    InboundKind, Message, MessageId, Outbound, OutboundId, Receipt, Sender, SenderId, Seq,
+    SessionId, Timestamp, TurnId, Usage,
+};
+use talaria_session::{Phase, Session, SessionKey, TurnInHand};
+
+use crate::{
+    Admitted, Commit, Delivered, JournalChange, JournalState, Parcel, ParcelState, Settlement,
+    Store,
+};
+
+pub(super) fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+pub(super) fn account(name: &str) -> AccountId {
+    AccountId::new(name).expect("a test's id")
+}
+
+pub(super) fn key(account_name: &str, chat: &str) -> SessionKey {
+    SessionKey {
+        account: account(account_name),
+        kind: ChatKind::Dm,
+        chat: ChatId::new(chat).expect("a test's id"),
+        thread: None,
+        member: None,
+    }
+}
+
+pub(super) fn address(key: &SessionKey) -> Address {
+    Address {
+        account: key.account.clone(),
+        chat: Chat { id: key.chat.clone(), kind: key.kind },
+        thread: key.thread.clone(),
+    }
+}
+
+pub(super) fn alice() -> Sender {
+    Sender { id: SenderId::literal("alice"), name: Some("Alice".into()) }
+}
+
+pub(super) fn said(key: &SessionKey, event: &str, text: &str) -> Inbound {
+    Inbound {
+        id: EventId::new(event).expect("a test's id"),
+        at: at(1),
+        from: alice(),
+        to: address(key),
+        kind: InboundKind::Said(Message { text: text.into(), ..Message::default() }),
+    }
+}
+
+/// Admits one event and says which row it is.
+pub(super) async fn admit(store: &dyn Store, key: &SessionKey, event: &str) -> Seq {
+    admit_as(store, key, event, JournalState::Unread, at(1)).await
+}
+
+pub(super) async fn admit_as(
+    store: &dyn Store,
+    key: &SessionKey,
+    event: &str,
+    state: JournalState,
+    at: Timestamp,
+) -> Seq {
+    let delivered = Delivered {
+        account: key.account.clone(),
+        events: vec![(key.clone(), said(key, event, event), state)],
+        cursor: None,
+        at,
+    };
+    match store.admit(delivered).await.expect("admits")[..] {
+        [Admitted::Journalled(seq)] => seq,
+        ref other => panic!("one new row, not {other:?}"),
+    }
+}
+
+pub(super) fn session(key: &SessionKey) -> Session {
+    Session::begin(key.clone(), address(key), at(1), Default::default())
+}
+
+pub(super) fn thinking(session: &Session) -> Phase {
+    Phase::Thinking(hand(session))
+}
+
+pub(super) fn hand(session: &Session) -> TurnInHand {
+    TurnInHand {
+        turn: TurnId { session: session.id.clone(), number: 1 },
+        from: alice(),
+        to: session.at.clone(),
+        seqs: vec![Seq(1)],
+        steers: Vec::new(),
+        started: Vec::new(),
+        delivery: 1,
+        spoken: 0,
+        deadline: at(1_000_000),
+        deaths: 0,
+    }
+}
+
+/// A step of a session that changes nothing else.
+pub(super) fn step(session: &Session) -> Commit {
+    Commit {
+        session: session.clone(),
+        journal: Vec::new(),
+        entries: Vec::new(),
+        outbox: Vec::new(),
+        at: at(1),
+    }
+}
+
+pub(super) fn change(seq: Seq, state: JournalState) -> JournalChange {
+    JournalChange { seq, state }
+}
+
+pub(super) fn entry(number: u32, text: &str) -> Entry {
+    let body = EntryBody::Said { from: alice(), text: text.into(), files: Vec::new() };
+    Entry { number, at: at(1), turn: None, body }
+}
+
+pub(super) fn answer(number: u32, text: &str) -> Entry {
+    let body = EntryBody::Answered {
+        text: text.into(),
+        files: Vec::new(),
+        calls: Vec::new(),
+        reasoning: None,
+        usage: Usage::default(),
+        sent: None,
+    };
+    Entry { number, at: at(1), turn: None, body }
+}
+
+/// Records entries with these texts in the session's present life.
+pub(super) async fn record(store: &dyn Store, session: &Session, texts: &[&str]) {
+    let numbered = texts.iter().zip(session.entries + 1..);
+    let entries = numbered.map(|(text, number)| (session.id.clone(), entry(number, text)));
+    let commit = Commit { entries: entries.collect(), ..step(session) };
+    store.commit(commit).await.expect("commits");
+}
+
+pub(super) fn outbound_id(session: &SessionId, delivery: u32, part: u16) -> OutboundId {
+    OutboundId { session: session.clone(), delivery, part }
+}
+
+pub(super) fn post(session: &Session, delivery: u32, part: u16) -> Outbound {
+    Outbound {
+        id: outbound_id(&session.id, delivery, part),
+        to: session.at.clone(),
+        act: Act::Post(Content::text(format!("delivery {delivery}.{part}"))),
+    }
+}
+
+/// Commits a step with these parcels.
+pub(super) async fn decide(store: &dyn Store, session: &Session, outbox: &[Outbound]) {
+    let commit = Commit { outbox: outbox.to_vec(), ..step(session) };
+    store.commit(commit).await.expect("commits");
+}
+
+pub(super) async fn settle(store: &dyn Store, outbound: &Outbound, settlement: Settlement) {
+    store.settle(&outbound.id, settlement).await.expect("settles");
+}
+
+pub(super) async fn attempt(store: &dyn Store, outbound: &Outbound) {
+    store.attempt(&outbound.id).await.expect("attempts");
+}
+
+pub(super) async fn preview(store: &dyn Store, outbound: &Outbound) {
+    store.preview(outbound).await.expect("previews");
+}
+
+pub(super) async fn parcels(store: &dyn Store, to: &Address) -> Vec<Parcel> {
+    store.parcels(to, 100).await.expect("reads")
+}
+
+/// The only parcel for the session's address.
+pub(super) async fn parcel(store: &dyn Store, session: &Session) -> Parcel {
+    let mut parcels = parcels(store, &session.at).await;
+    assert_eq!(parcels.len(), 1, "{parcels:?}");
+    parcels.remove(0)
+}
+
+pub(super) async fn state(store: &dyn Store, session: &Session) -> ParcelState {
+    parcel(store, session).await.state
+}
+
+/// Delivery and part of everything that still has to be delivered there.
+pub(super) async fn waiting(store: &dyn Store, to: &Address) -> Vec<(u32, u16)> {
+    let parcels = parcels(store, to).await;
+    parcels
+        .into_iter()
+        .map(|parcel| (parcel.outbound.id.delivery, parcel.outbound.id.part))
+        .collect()
+}
+
+pub(super) fn message(id: &'static str) -> Option<MessageId> {
+    Some(MessageId::literal(id))
+}
+
+pub(super) fn delivered() -> Settlement {
+    Settlement::Delivered(Receipt { message: message("m"), at: at(2) })
+}

@@ -1,0 +1,67 @@
+//! What was measured.
+
+use std::time::Duration;
+
+use super::sample::{Sample, median};
+
+/// Everything that one run of the benchmark measured.
+#[derive(Default)]
+pub(super) struct Figures {
+    /// From the start to the ready line, and to the first pulse.
+    pub(super) cold_starts: Vec<(Duration, Duration)>,
+    /// Memory of a gateway that has nothing to do.
+    pub(super) idle: Vec<u64>,
+    /// One turn at a time.
+    pub(super) alone: Vec<Round>,
+    /// Many turns at a time.
+    pub(super) crowded: Vec<Round>,
+    /// Memory beside the number of known sessions.
+    pub(super) known: Vec<Known>,
+    /// How long 1,000 turns in flight took, and the most memory they needed.
+    pub(super) in_flight: (Duration, u64),
+    /// What a kill in the middle did.
+    pub(super) killed: Killed,
+}
+
+/// The same turns on the floor and on the gateway.
+pub(super) struct Round {
+    pub(super) floor: Sample,
+    pub(super) ours: Sample,
+}
+
+impl Round {
+    /// A round in one line, for whoever waits.
+    pub(super) fn line(floor: &Sample, ours: &Sample) -> String {
+        let one = |sample: &Sample| {
+            format!(
+                "{:.0}/s, p50 {:.2} ms, {:.2} CPU-s per 1,000",
+                sample.per_second(),
+                sample.p50.as_secs_f64() * 1e3,
+                sample.processor_per_thousand()
+            )
+        };
+        format!("floor {}; ours {}", one(floor), one(ours))
+    }
+}
+
+/// Memory beside the number of known sessions.
+pub(super) struct Known {
+    pub(super) sessions: usize,
+    pub(super) resident: u64,
+}
+
+/// What a kill with 50 messages in flight did.
+#[derive(Default)]
+pub(super) struct Killed {
+    /// How many were answered after the restart.
+    pub(super) answered: usize,
+    /// From the start of the next process to the last answer.
+    pub(super) took: Duration,
+}
+
+/// The middle of a number over all rounds: on the floor, and on the gateway.
+pub(super) fn medians(rounds: &[Round], number: impl Fn(&Sample) -> f64) -> (f64, f64) {
+    let floor = median(rounds.iter().map(|round| number(&round.floor)));
+    let ours = median(rounds.iter().map(|round| number(&round.ours)));
+    (floor, ours)
+}

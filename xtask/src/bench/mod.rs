@@ -1,0 +1,151 @@
+//! `cargo xtask bench`: how fast and how small the release binary is, beside a floor that is measured
+//! in the same run.
+//!
+//! The model and the vendor live in this process; the gateway and the floor are processes of their
+//! own, measured from outside in the same way. Rounds of both take turns, so that a noisy machine is
+//! noisy for both, and medians are compared.
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
+mod figures;
+mod floor;
+mod gateway;
+mod machine;
+mod report;
+mod sample;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use talaria_testkit::FakeLlm;
+
+use crate::shell;
+use figures::{Figures, Round};
+use floor::Floor;
+use gateway::Bench;
+
+/// Turns at the same time in the throughput rounds.
+const CROWD: usize = 64;
+
+/// Turns of one round, one after the other.
+const ALONE_TURNS: usize = 400;
+
+/// Turns of one round, `CROWD` at a time.
+const CROWD_TURNS: usize = 6000;
+
+/// Rounds of each kind.
+const ROUNDS: usize = 5;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Measure this binary instead of building one
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Fail when a target is missed
+    #[arg(long)]
+    check: bool,
+    /// Write docs/performance.md
+    #[arg(long)]
+    write: bool,
+    #[command(subcommand)]
+    inner: Option<Inner>,
+}
+
+#[derive(Subcommand)]
+enum Inner {
+    /// The floor, in a process of its own
+    #[command(hide = true)]
+    Floor(floor::Options),
+}
+
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    if let Some(Inner::Floor(options)) = &options.inner {
+        return floor::run(options);
+    }
+    if cfg!(debug_assertions) {
+        return again_optimised(root, options);
+    }
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => build(root)?,
+    };
+    let runtime = tokio::runtime::Runtime::new()?;
+    let figures = runtime.block_on(measure(root, &binary))?;
+    let table = report::table(&figures);
+    println!("\n{}", report::aligned(&table));
+    if options.write {
+        let page = root.join("docs/performance.md");
+        std::fs::write(&page, report::page(&table, &machine::description(root)))?;
+        println!("written: docs/performance.md");
+    }
+    let missed: Vec<&str> =
+        table.iter().filter(|row| row.is_missed()).map(|row| row.what.as_str()).collect();
+    if options.check && !missed.is_empty() {
+        bail!("missed: {}", missed.join(", "));
+    }
+    Ok(())
+}
+
+fn build(root: &Path) -> Result<PathBuf> {
+    shell::run(&mut shell::cargo(root, &["build", "--release", "--package", "talaria"]))?;
+    Ok(target(root).join("release/talaria"))
+}
+
+/// Peers built for debugging would be slower than what they measure.
+fn again_optimised(root: &Path, options: &Options) -> Result<()> {
+    shell::run(&mut shell::cargo(root, &["build", "--release", "--package", "xtask"]))?;
+    let mut command = Command::new(target(root).join("release/xtask"));
+    command.arg("bench");
+    if let Some(binary) = &options.binary {
+        command.arg("--binary").arg(binary);
+    }
+    command.args(options.check.then_some("--check")).args(options.write.then_some("--write"));
+    shell::run(&mut command)
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
+    // On the disk that the project is on: a folder in memory would make every commit free.
+    let folder = target(root).join("bench");
+    std::fs::create_dir_all(&folder).context("no place for the benchmark's files")?;
+    let llm = FakeLlm::open().await?;
+    let bench = Bench::new(binary, &folder, &llm);
+    let mut figures = Figures::default();
+
+    eprintln!("cold start and idle memory");
+    bench.start_cold(&mut figures).await?;
+
+    eprintln!("turns, one at a time and {CROWD} at a time, in turns with the floor");
+    let gateway = bench.open("").await?;
+    bench.warm_up(&gateway).await?;
+    let floor = Floor::start(&folder, &llm).await?;
+    for round in 0..ROUNDS {
+        for (turns, at_once) in [(ALONE_TURNS, 1), (CROWD_TURNS, CROWD)] {
+            // Whoever goes first has the warmer machine, so they swap.
+            let (floor, ours) = if round % 2 == 0 {
+                let floor = floor.round(turns, at_once).await?;
+                (floor, bench.round(&gateway, turns, at_once).await?)
+            } else {
+                let ours = bench.round(&gateway, turns, at_once).await?;
+                (floor.round(turns, at_once).await?, ours)
+            };
+            eprintln!("  {at_once:>2} at once: {}", Round::line(&floor, &ours));
+            let rounds = if at_once == 1 { &mut figures.alone } else { &mut figures.crowded };
+            rounds.push(Round { floor, ours });
+        }
+    }
+    drop(floor);
+    gateway.end().await?;
+
+    eprintln!("memory with many known sessions");
+    bench.know_many(&mut figures).await?;
+    eprintln!("1,000 turns in flight");
+    bench.fly_many(&llm, &mut figures).await?;
+    eprintln!("killed with 50 in flight");
+    bench.kill_in_flight(&llm, &mut figures).await?;
+    Ok(figures)
+}

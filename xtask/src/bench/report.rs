@@ -1,0 +1,186 @@
+//! The figures beside their targets, for a terminal and for the documentation.
+
+use super::CROWD;
+use super::figures::{Figures, medians};
+use super::sample::{Sample, median};
+
+/// One line of the table.
+pub(super) struct Row {
+    pub(super) what: String,
+    measured: String,
+    floor: String,
+    ratio: String,
+    target: String,
+    verdict: Option<Verdict>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Kept,
+    Missed,
+}
+
+impl Row {
+    pub(super) fn is_missed(&self) -> bool {
+        self.verdict == Some(Verdict::Missed)
+    }
+
+    fn cells(&self) -> [&str; 6] {
+        let verdict = match self.verdict {
+            Some(Verdict::Kept) => "kept",
+            Some(Verdict::Missed) => "**missed**",
+            None => "",
+        };
+        [&self.what, &self.measured, &self.floor, &self.ratio, &self.target, verdict]
+    }
+}
+
+const HEAD: [&str; 6] = ["", "Talaria", "floor", "ratio", "target", ""];
+
+fn verdict(kept: bool) -> Option<Verdict> {
+    Some(if kept { Verdict::Kept } else { Verdict::Missed })
+}
+
+/// A number that stands alone.
+fn single(what: &str, measured: String, target: &str, kept: Option<Verdict>) -> Row {
+    Row {
+        what: what.to_owned(),
+        measured,
+        floor: String::new(),
+        ratio: String::new(),
+        target: target.to_owned(),
+        verdict: kept,
+    }
+}
+
+/// A number beside the floor's.
+fn beside(
+    what: &str,
+    (floor, ours): (f64, f64),
+    show: impl Fn(f64) -> String,
+    target: &str,
+    kept: impl Fn(f64) -> Option<Verdict>,
+) -> Row {
+    let ratio = ours / floor;
+    Row {
+        what: what.to_owned(),
+        measured: show(ours),
+        floor: show(floor),
+        ratio: format!("{ratio:.2} ×"),
+        target: target.to_owned(),
+        verdict: kept(ratio),
+    }
+}
+
+pub(super) fn table(figures: &Figures) -> Vec<Row> {
+    let millis = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+    let whole_millis = |seconds: f64| format!("{:.0} ms", seconds * 1e3);
+    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    let ready = median(figures.cold_starts.iter().map(|(ready, _)| ready.as_secs_f64()));
+    let pulse = median(figures.cold_starts.iter().map(|(_, pulse)| pulse.as_secs_f64()));
+    let idle = median(figures.idle.iter().map(|bytes| *bytes as f64));
+    let (flown, most) = figures.in_flight;
+    let mut rows = vec![
+        single(
+            "cold start to the ready line",
+            whole_millis(ready),
+            "≤ 100 ms",
+            verdict(ready <= 0.1),
+        ),
+        single("cold start to the first HTTP answer", whole_millis(pulse), "", None),
+        single("memory when idle", megabytes(idle), "≤ 25 MB", verdict(idle <= 25e6)),
+        beside(
+            "answer, one at a time, p50",
+            medians(&figures.alone, |sample| sample.p50.as_secs_f64()),
+            millis,
+            "≤ 4 × floor",
+            |ratio| verdict(ratio <= 4.0),
+        ),
+        beside(
+            "answer, one at a time, p99",
+            medians(&figures.alone, |sample| sample.p99.as_secs_f64()),
+            millis,
+            "",
+            |_| None,
+        ),
+        beside(
+            &format!("turns per second, {CROWD} at a time"),
+            medians(&figures.crowded, Sample::per_second),
+            |number| format!("{number:.0}"),
+            "≥ 0.5 × floor",
+            |ratio| verdict(ratio >= 0.5),
+        ),
+        beside(
+            "CPU-seconds per 1,000 turns",
+            medians(&figures.crowded, Sample::processor_per_thousand),
+            |number| format!("{number:.2}"),
+            "≤ 5 × floor",
+            |ratio| verdict(ratio <= 5.0),
+        ),
+    ];
+    for known in &figures.known {
+        let what = format!("memory with {} known sessions", thousands(known.sessions));
+        rows.push(single(&what, megabytes(known.resident as f64), "", None));
+    }
+    if let (Some(few), Some(many)) = (figures.known.get(1), figures.known.last()) {
+        let each = many.resident.saturating_sub(few.resident) as f64
+            / many.sessions.saturating_sub(few.sessions).max(1) as f64;
+        let shown = format!("{:.1} KB", each / 1e3);
+        rows.push(single("memory per idle known session", shown, "≤ 20 KB", verdict(each <= 20e3)));
+    }
+    let flown = flown.as_secs_f64();
+    let answered = figures.killed.answered;
+    rows.extend([
+        single(
+            "1,000 in flight, model thinks 3 s: all answered",
+            format!("{flown:.2} s"),
+            "< 6 s",
+            verdict(flown < 6.0),
+        ),
+        single(
+            "most memory meanwhile",
+            megabytes(most as f64),
+            "< 100 MB",
+            verdict(most < 100_000_000),
+        ),
+        single(
+            "killed with 50 in flight: answered after the restart",
+            format!(
+                "{answered} of 50, none twice, after {:.2} s",
+                figures.killed.took.as_secs_f64()
+            ),
+            "50, none twice",
+            verdict(answered == 50),
+        ),
+    ]);
+    rows
+}
+
+fn thousands(number: usize) -> String {
+    match (number / 1000, number % 1000) {
+        (0, rest) => rest.to_string(),
+        (thousands, rest) => format!("{thousands},{rest:03}"),
+    }
+}
+
+/// For a terminal.
+pub(super) fn aligned(rows: &[Row]) -> String {
+    let lines: Vec<[&str; 6]> = std::iter::once(HEAD).chain(rows.iter().map(Row::cells)).collect();
+    let width = |column: usize| {
+        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    let lines = lines.iter().map(|line| {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// For the documentation.
+pub(super) fn page(rows: &[Row], machine: &str) -> String {
+    let line = |cells: [&str; 6]| format!("| {} |", cells.join(" | "));
+    let mut table = vec![line(HEAD), "|---|---:|---:|---:|---|---|".to_owned()];
+    table.extend(rows.iter().map(|row| line(row.cells())));
+    include_str!("page.md").replace("{table}", &table.join("\n")).replace("{machine}", machine)
+}

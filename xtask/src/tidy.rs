@@ -1,0 +1,159 @@
+//! The shape of the workspace, checked: who may depend on whom, and what may not be there at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::shell;
+
+/// What each crate may depend on. Contracts know nouns; implementations know contracts; the shell
+/// knows contracts; only the app knows everything.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("clock", &["model"]),
+    ("session", &["model"]),
+    ("render", &["model"]),
+    ("platform", &["model", "clock", "render"]),
+    ("agent", &["model", "clock"]),
+    ("store", &["model", "session"]),
+    ("platforms", &["model", "clock", "render", "platform"]),
+    ("providers", &["model", "clock", "agent"]),
+    ("store-sqlite", &["model", "session", "store"]),
+    ("config", &["model", "platform"]),
+    ("gateway", &["model", "clock", "session", "render", "platform", "agent", "store"]),
+    ("admin", &["model", "clock", "session", "platform", "store", "gateway"]),
+    ("testkit", EVERYTHING),
+    ("app", EVERYTHING),
+    ("xtask", EVERYTHING),
+];
+
+/// For crates that put things together.
+const EVERYTHING: &[&str] = &["*"];
+
+/// Outside crates that a pure crate must not see.
+const MUST_NOT_SEE: &[(&str, &[&str])] = &[
+    ("model", &["tokio", "reqwest", "rusqlite", "rand", "axum"]),
+    ("session", &["tokio", "reqwest", "rusqlite", "rand", "axum"]),
+    ("render", &["tokio", "reqwest", "rusqlite", "rand", "axum"]),
+    ("store", &["reqwest", "rusqlite", "axum"]),
+    ("platforms", &["rusqlite"]),
+];
+
+/// Crates that must not be in the build of the product at all.
+const BANNED: &[&str] = &["ring", "openssl-sys", "native-tls", "serde_yaml", "serde_yml"];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    source: Option<String>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    kind: Option<String>,
+}
+
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let metadata =
+        shell::read(&mut shell::cargo(root, &["metadata", "--format-version", "1", "--locked"]))?;
+    let metadata: Metadata = serde_json::from_str(&metadata).context("cargo metadata is JSON")?;
+    let mut findings = directions(&metadata);
+    findings.extend(strangers(root)?);
+    if !findings.is_empty() {
+        bail!("the workspace is not tidy:\n{}", findings.join("\n"));
+    }
+    eprintln!("tidy: every crate depends only on what it may");
+    Ok(())
+}
+
+fn directions(metadata: &Metadata) -> Vec<String> {
+    let allowed: BTreeMap<_, _> = MAY_USE.iter().copied().collect();
+    let hidden: BTreeMap<_, _> = MUST_NOT_SEE.iter().copied().collect();
+    let ours: Vec<_> =
+        metadata.packages.iter().filter(|package| package.source.is_none()).collect();
+    let names: BTreeSet<&str> = ours.iter().map(|package| package.name.as_str()).collect();
+    let mut findings = Vec::new();
+    for package in &ours {
+        let short = short(&package.name);
+        let Some(may_use) = allowed.get(short) else {
+            findings.push(format!("{short}: is not in the list of crates in xtask/src/tidy.rs"));
+            continue;
+        };
+        // What only tests use does not shape the product.
+        for used in package.dependencies.iter().filter(|used| used.kind.as_deref() != Some("dev")) {
+            let inside = names.contains(used.name.as_str());
+            let name = self::short(&used.name);
+            if inside && *may_use != EVERYTHING && !may_use.contains(&name) {
+                findings.push(format!("{short}: must not depend on {name}"));
+            }
+            if hidden.get(short).is_some_and(|hidden| hidden.contains(&used.name.as_str())) {
+                findings.push(format!("{short}: must not see {}", used.name));
+            }
+        }
+    }
+    findings
+}
+
+fn short(name: &str) -> &str {
+    if name == "talaria" { "app" } else { name.strip_prefix("talaria-").unwrap_or(name) }
+}
+
+fn strangers(root: &Path) -> Result<Vec<String>> {
+    let tree =
+        ["tree", "--workspace", "--edges", "normal,build,dev", "--prefix", "none", "--locked"];
+    let tree = shell::read(&mut shell::cargo(root, &tree))?;
+    let present: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    let banned = BANNED.iter().filter(|name| present.contains(*name));
+    Ok(banned
+        .map(|name| format!("{name} is in the build; deny.toml says why it must not be"))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(name: &str, uses: &[&str]) -> Vec<String> {
+        let package = |name: &str, uses: &[&str]| Package {
+            name: name.to_owned(),
+            source: None,
+            dependencies: uses
+                .iter()
+                .map(|name| Dependency { name: (*name).to_owned(), kind: None })
+                .collect(),
+        };
+        let mut packages = vec![package(name, uses)];
+        packages.extend(uses.iter().map(|used| package(used, &[])));
+        directions(&Metadata { packages })
+    }
+
+    #[test]
+    fn a_platform_must_not_see_sessions_and_a_session_must_not_see_a_runtime() {
+        assert_eq!(
+            findings("talaria-platforms", &["talaria-session"]),
+            ["platforms: must not depend on session"]
+        );
+        assert!(
+            findings("talaria-session", &["talaria-model", "tokio"])
+                .contains(&"session: must not see tokio".to_owned())
+        );
+        assert_eq!(findings("talaria-session", &["talaria-model"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_crate_nobody_has_placed_is_noticed() {
+        assert_eq!(
+            findings("talaria-misc", &[]),
+            ["misc: is not in the list of crates in xtask/src/tidy.rs"]
+        );
+    }
+}
