@@ -64,6 +64,7 @@ async function enter(problem) {
 async function begin(opening) {
   composer.largest = opening.largest_file;
   conversations = opening.conversations;
+  outbox.all().forEach(list);
   route();
 }
 
@@ -209,7 +210,7 @@ function heard(event) {
       break;
     case "said":
       transcript?.said(event);
-      if (!known(id)) begun.set(id, { id, title: event.text, updated: event.at, busy: true });
+      list(event);
       mark(id, { updated: event.at });
       refreshSoon(id);
       break;
@@ -292,10 +293,7 @@ function send(text, files) {
   const id = current;
   const message = outbox.add(id, text, files, transcriptOf(id).newest);
   if (!message) return false;
-  if (!known(id)) {
-    const title = text.trim().split("\n")[0].slice(0, 60) || files[0]?.name;
-    begun.set(id, { id, title, updated: message.at, busy: false });
-  }
+  list(message);
   mark(id, { updated: message.at });
   if (id === fresh) {
     fresh = undefined;
@@ -305,6 +303,13 @@ function send(text, files) {
   view.following = true;
   show();
   return true;
+}
+
+/** Lists the conversation of a message that the gateway may not have yet. */
+function list({ conversation: id, text, files, at }) {
+  if (known(id)) return;
+  const title = text.trim().split("\n")[0].slice(0, 60) || files[0]?.name;
+  begun.set(id, { id, title, updated: at, busy: false });
 }
 
 function onOutbox(message, gone) {

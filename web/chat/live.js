@@ -5,6 +5,9 @@ const PAUSES = [300, 700, 1500, 3000, 6000, 10_000];
 /** The gateway proves every 15 s that the stream works. */
 const DEAF_AFTER = 40_000;
 
+/** Browsers allow six connections to one host, so a page that nobody looks at gives its own up. */
+const UNWATCHED_AFTER = 60_000;
+
 export class Live {
   /** `heard(event)` for every event, `changed("open" | "lost")` when the connection comes and goes. */
   constructor(heard, changed) {
@@ -13,7 +16,9 @@ export class Live {
     this.failures = 0;
     addEventListener("online", () => this.hurry());
     document.addEventListener("visibilitychange", () => {
-      if (!document.hidden) this.hurry();
+      clearTimeout(this.unwatched);
+      if (document.hidden) this.unwatched = setTimeout(() => this.#rest(), UNWATCHED_AFTER);
+      else this.hurry();
     });
   }
 
@@ -43,11 +48,18 @@ export class Live {
     clearTimeout(this.deaf);
     clearTimeout(this.again);
     this.again = undefined;
+    this.resting = false;
   }
 
-  /** Tries at once instead of after a pause. */
+  /** Opens the stream at once instead of after a pause. */
   hurry() {
-    if (this.again !== undefined) this.open();
+    if (this.again !== undefined || this.resting) this.open();
+  }
+
+  #rest() {
+    if (this.source === undefined) return;
+    this.close();
+    this.resting = true;
   }
 
   #listen() {

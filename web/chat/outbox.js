@@ -26,8 +26,9 @@ export function open(changed) {
   }
 }
 
-export const of = (conversation) =>
-  [...messages.values()].filter((message) => message.conversation === conversation);
+export const all = () => [...messages.values()];
+
+export const of = (conversation) => all().filter((message) => message.conversation === conversation);
 
 /** Queues a message. `after` is the newest entry its writer has seen. */
 export function add(conversation, text, files, after) {
@@ -81,7 +82,7 @@ async function run() {
   sending = true;
   try {
     for (;;) {
-      const message = [...messages.values()].find((one) => one.state === "queued");
+      const message = all().find((one) => one.state === "queued");
       if (!message) return;
       if (!(await deliver(message))) return;
     }

@@ -24,7 +24,8 @@ export function dress(actions) {
   addEventListener("keydown", (event) => keys(event, actions));
   // Where the keyboard covers the page instead of shrinking it, the page shrinks itself.
   visualViewport?.addEventListener("resize", () => {
-    document.documentElement.style.setProperty("--height", `${visualViewport.height}px`);
+    const { height, scale } = visualViewport;
+    if (scale === 1) document.documentElement.style.setProperty("--height", `${height}px`);
   });
 }
 
@@ -47,8 +48,11 @@ function keys(event, actions) {
   } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
     actions.escape();
   } else if (/^[1-9]$/.test(event.key) && !writing && !held && !event.altKey) {
-    const open = [...document.querySelectorAll(".choice:not([disabled])")];
-    open[Number(event.key) - 1]?.click();
+    const choice = [...document.querySelectorAll(".choice:enabled")][Number(event.key) - 1];
+    if (!choice) return;
+    // The focus moves to the text field, and the digit must not follow it there.
+    event.preventDefault();
+    choice.click();
   }
 }
 

@@ -169,6 +169,7 @@ export class Transcript {
       if (change === null) continue;
       const shown = { ...item, ...change };
       if (shown.kind === "said" && answers(all, index)) continue;
+      if (asks(all, index)) continue;
       if (shown.choices?.length) Object.assign(shown, this.#question(all, index, busy));
       if (shown.calls?.length) {
         // Models number their calls anew in every session, so the next result of that name is the one.
@@ -199,6 +200,13 @@ function answers(all, index) {
   const question = all[index - 1];
   const label = all[index].text;
   return Boolean(question?.choices?.some((choice) => choice.label === label));
+}
+
+/** Whether the item at `index` is nothing but the call of a tool that asks the question after it. */
+function asks(all, index) {
+  const { calls = [], text, files = [] } = all[index];
+  const nothingElse = calls.length === 1 && text?.trim() === "" && files.length === 0;
+  return nothingElse && Boolean(all[index + 1]?.choices?.length);
 }
 
 function named(choices, text) {

@@ -181,6 +181,7 @@ check("a question in a second conversation is answered by a key", async () => {
   await page.locator(".choice.chosen").waitFor();
   assert.equal(await choices.nth(1).getAttribute("aria-pressed"), "true");
   assert.equal(await page.locator(".choice:enabled").count(), 0);
+  assert.equal(await page.locator("#input").inputValue(), "", "the digit was the answer, not a message");
   await idle();
   await page.locator(".choices").locator("xpath=ancestor::li/following-sibling::li").first().waitFor();
   await shot("chosen");
@@ -309,8 +310,7 @@ check("two pages of one person show the same", async () => {
   await second.locator(".said").waitFor();
   await say("Hello from the second page", second);
   await page.locator(".said", { hasText: "Hello from the second page" }).waitFor();
-  await idle(second);
-  await idle();
+  for (const one of [page, second]) await one.locator(".spoken:not(.growing)").nth(1).waitFor();
   await recorded();
   assert.deepEqual(await reading(second), await reading());
   await second.close();
@@ -318,7 +318,8 @@ check("two pages of one person show the same", async () => {
 
 check("hostile text is only text", async () => {
   await begin();
-  for (const line of HOSTILE) await say(`/${line}`);
+  // An unknown command is answered at once, so every line is on the page before the model sees any.
+  for (const line of HOSTILE) await say(`/unknown ${line}`);
   await page.waitForFunction((count) => document.querySelectorAll(".spoken").length >= count, HOSTILE.length);
   for (const line of HOSTILE.slice(0, 3)) await ask(`${line} hello`);
   await ask("Use a tool to search for alert");
@@ -368,7 +369,7 @@ check("a killed gateway loses nothing, and what was written meanwhile is sent on
   await begin();
   await ask("Hello before the crash");
   await say("A long answer through a crash, please");
-  await page.locator(".spoken.growing").waitFor();
+  await page.waitForFunction(() => document.querySelector(".spoken.growing")?.innerText.length > 400);
   // The gateway may be back sooner than a page notices; this keeps it out of reach for a while.
   const comeBack = await unreachable();
   await run(RESTART);
@@ -384,7 +385,7 @@ check("a killed gateway loses nothing, and what was written meanwhile is sent on
   for (const words of ["Hello before the crash", "A long answer through a crash, please", "Hello during the crash"]) {
     assert.equal(shown.filter((text) => text === words).length, 1, words);
   }
-  assert.equal(shown.length, new Set(shown).size, "no answer is shown twice");
+  assert.equal(shown.filter((text) => text.length > 1000).length, 1, "the long answer is there once");
   await page.reload();
   await page.locator(".said", { hasText: "Hello during the crash" }).waitFor();
   await idle();

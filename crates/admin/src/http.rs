@@ -26,11 +26,11 @@ async fn root(State(mounted): State<Routes>, request: Request) -> Response {
 
 async fn webhook(
     State(mounted): State<Routes>,
-    Path((account, rest)): Path<(String, String)>,
+    Path((account, _)): Path<(String, String)>,
     request: Request,
 ) -> Response {
     let routes = AccountId::new(account).ok().and_then(|id| mounted.of(Surface::Webhook, &id));
-    pass(routes, below(request, &rest)).await
+    pass(routes, below(request, 2)).await
 }
 
 /// Hands a request to an account's routes, or says that there is nothing.
@@ -41,9 +41,12 @@ pub(crate) async fn pass(routes: Option<Router>, request: Request) -> Response {
     }
 }
 
-/// The same request as the account's routes see it: with the path below their place.
-pub(crate) fn below(request: Request, rest: &str) -> Request<Body> {
+/// The same request as the account's routes see it: without the first segments of the path. The path
+/// stays as it was encoded; whoever routes it decodes it.
+pub(crate) fn below(request: Request, segments: usize) -> Request<Body> {
     let (mut parts, body) = request.into_parts();
+    let path = parts.uri.path();
+    let rest = path.splitn(segments + 2, '/').nth(segments + 1).unwrap_or_default();
     let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     if let Ok(uri) = format!("/{rest}{query}").parse::<Uri>() {
         parts.uri = uri;
@@ -51,4 +54,21 @@ pub(crate) fn below(request: Request, rest: &str) -> Request<Body> {
     // The outer path's parameters would be taken for the inner path's.
     parts.extensions.clear();
     Request::from_parts(parts, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_below_sees_the_rest_of_the_path_as_it_was_sent() {
+        for (sent, segments, seen) in [
+            ("/terminal/stream?history=3", 1, "/stream?history=3"),
+            ("/in/bot/hook/a%2Fb", 2, "/hook/a%2Fb"),
+            ("/terminal/", 1, "/"),
+        ] {
+            let request = Request::builder().uri(sent).body(Body::empty()).expect("a request");
+            assert_eq!(below(request, segments).uri().to_string(), seen);
+        }
+    }
 }

@@ -121,12 +121,12 @@ async fn stop(State(desk): State<Desk>) -> StatusCode {
 
 async fn account(
     State(desk): State<Desk>,
-    Path((account, rest)): Path<(String, String)>,
+    Path((account, _)): Path<(String, String)>,
     request: Request,
 ) -> Response {
     let routes =
         AccountId::new(account).ok().and_then(|id| desk.gateway.routes().of(Surface::Local, &id));
-    http::pass(routes, http::below(request, &rest)).await
+    http::pass(routes, http::below(request, 1)).await
 }
 
 struct Refusal {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use talaria_admin::Operator;
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::Timestamp;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Halt;
 use crate::home::Home;
@@ -22,11 +22,13 @@ pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<(), Halt> {
         tracing::warn!("{warning}");
     }
     let running = start::start(home, loaded, None).await?;
+    // Before anybody is told that it is ready: who is told may ask it to end at once.
+    let signals = Signals::listen()?;
     announce(home, &running, begun)?;
     let desk = running.desk.clone();
     tokio::select! {
         served = running.serve() => served,
-        halt = heed_signals(desk) => Err(halt),
+        halt = signals.heed(desk) => Err(halt),
     }
 }
 
@@ -53,36 +55,47 @@ fn announce(home: &Home, running: &Running, begun: Timestamp) -> Result<(), Halt
     Ok(())
 }
 
-/// Ends the gateway on the first signal, and the process on the second.
-async fn heed_signals(desk: Arc<Desk>) -> Halt {
-    let wait =
-        |kind| signal(kind).map_err(|error| Halt::failed(format_args!("no signals: {error}")));
-    let (mut interrupt, mut terminate, mut hangup) = match (
-        wait(SignalKind::interrupt()),
-        wait(SignalKind::terminate()),
-        wait(SignalKind::hangup()),
-    ) {
-        (Ok(interrupt), Ok(terminate), Ok(hangup)) => (interrupt, terminate, hangup),
-        (Err(halt), ..) | (_, Err(halt), _) | (.., Err(halt)) => return halt,
-    };
-    let mut asked = false;
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {
-                match desk.reload().await {
-                    Ok(reloaded) => tracing::info!(live = ?reloaded.live, after_restart = ?reloaded.after_restart, "the configuration was read again"),
-                    Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+/// The signals that a gateway heeds.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Halt> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Halt::failed(format_args!("no signals: {error}")));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Ends the gateway on the first signal, and the process on the second.
+    async fn heed(mut self, desk: Arc<Desk>) -> Halt {
+        let mut asked = false;
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                _ = self.hangup.recv() => {
+                    match desk.reload().await {
+                        Ok(reloaded) => tracing::info!(live = ?reloaded.live, after_restart = ?reloaded.after_restart, "the configuration was read again"),
+                        Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
+                    }
+                    continue;
                 }
-                continue;
             }
+            if asked {
+                return Halt::failed(
+                    "ended at once; what was unfinished goes on at the next start",
+                );
+            }
+            asked = true;
+            tracing::info!("ending; once more ends it at once");
+            desk.stop();
         }
-        if asked {
-            return Halt::failed("ended at once; what was unfinished goes on at the next start");
-        }
-        asked = true;
-        tracing::info!("ending; once more ends it at once");
-        desk.stop();
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use talaria_model::{AccountId, Capabilities, Timestamp};
 use talaria_platform::{
     Arrival, Arrivals, ConnectError, Cursor, Incoming, Link, LinkError, Outgoing, Ports, Startup,
@@ -16,12 +16,17 @@ use crate::archive::AccountArchive;
 use crate::backoff::Backoff;
 use crate::intake;
 use crate::shared::Shared;
+use crate::tasks::{Panicked, calm};
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long an account rests that a human has to mend.
 const REFUSED_REST: Duration = Duration::from_secs(300);
+
+/// What to do about credentials that are not accepted any more.
+const CREDENTIALS: &str =
+    "check the credentials of this account; it is tried again every 5 minutes";
 
 /// How an account is doing.
 #[derive(Debug, Clone)]
@@ -171,11 +176,15 @@ async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
                 backoff.reset();
                 let lost = carry(&shared, &account, link).await;
                 tracing::warn!(account = %id, error = %lost, "connection lost");
-                account.becomes(
-                    AccountState::Waiting { reason: lost.to_string() },
-                    shared.clock.now(),
-                );
-                backoff.next()
+                let now = shared.clock.now();
+                if let LinkError::Unauthorized { .. } = lost {
+                    let (problem, hint) = (lost.to_string(), CREDENTIALS.to_owned());
+                    account.becomes(AccountState::Refused { problem, hint }, now);
+                    REFUSED_REST
+                } else {
+                    account.becomes(AccountState::Waiting { reason: lost.to_string() }, now);
+                    backoff.next()
+                }
             }
             Err(ConnectError::Unreachable { reason }) => {
                 tracing::warn!(account = %id, reason, "cannot connect");
@@ -208,10 +217,13 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
         folder: plan.folder.clone(),
         cursor: cursor.map(Cursor),
     };
+    let unreachable = |reason: &str| ConnectError::Unreachable { reason: reason.into() };
     tokio::select! {
-        link = plan.account.connect(ports) => link,
+        link = calm(async { plan.account.connect(ports).await }) => {
+            link.unwrap_or_else(|Panicked| Err(unreachable("the platform panicked")))
+        }
         () = shared.clock.sleep(CONNECT_TIMEOUT) => {
-            Err(ConnectError::Unreachable { reason: "connecting took too long".into() })
+            Err(unreachable("connecting took too long"))
         }
     }
 }
@@ -219,6 +231,8 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
 /// Listens for as long as the connection lasts.
 async fn carry(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, link: Link) -> LinkError {
     let Link { incoming, outgoing } = link;
+    // A complaint about the connection before this one.
+    let _ = account.suspended.notified().now_or_never();
     account.outgoing.send_replace(Some(outgoing));
     account.becomes(AccountState::Connected, shared.clock.now());
     account.tried.send_replace(true);
@@ -263,7 +277,9 @@ async fn listen(
             () = account.suspended.notified() => {
                 return LinkError::Unauthorized { reason: "not accepted any more".into() };
             }
-            arrival = arrivals.next() => arrival,
+            arrival = calm(arrivals.next()) => arrival.unwrap_or_else(|Panicked| {
+                Some(Err(LinkError::Lost { reason: "the platform panicked".into() }))
+            }),
         };
         match arrival {
             Some(Ok(arrival)) => {

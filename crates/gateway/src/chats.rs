@@ -9,7 +9,7 @@ use talaria_store::{Parcel, ParcelState, StoreError};
 use tokio::sync::{Notify, watch};
 
 use crate::delivery;
-use crate::preview::{Live, Shown};
+use crate::preview::{Live, Past, Shown};
 use crate::shared::Shared;
 
 /// How many addresses are taken up per look into the store.
@@ -33,31 +33,49 @@ struct Outbox {
     parcels: VecDeque<Parcel>,
     /// There is more in the store than in `parcels`; until it is read, nothing is put in.
     behind: bool,
-    /// A parcel is on its way to the platform at this moment.
-    leaving: bool,
-    shown: Option<Shown>,
+    /// Something was left to the store since it was last looked into.
+    missed: bool,
+    pace: Pace,
+    /// Answers that grow. Several people can be answered in one chat at the same time.
+    shown: Vec<Shown>,
+    /// The newest deliveries that were decided, the latest last. They grow no more.
+    decided: VecDeque<OutboundId>,
 }
+
+/// What a chat's deliveries are doing.
+#[derive(Default, PartialEq, Eq)]
+enum Pace {
+    /// Looking for something to do.
+    #[default]
+    Resting,
+    /// Something is on its way.
+    Carrying,
+    /// Something has to wait, and all that is behind it.
+    Held,
+}
+
+/// How many decided deliveries of a chat are remembered: more than can have been shown.
+const DECIDED: usize = 16;
 
 /// What a chat does next.
 pub(crate) enum Errand {
     Deliver(Parcel),
     Read,
-    Show(Shown),
+    Show(Vec<Shown>),
     Leave,
 }
 
 impl Chats {
     /// Whether anything is leaving, or could leave at once.
-    pub(crate) fn busy(&self, shared: &Shared) -> bool {
-        let now = shared.clock.now();
-        let could_leave = |chat: &Arc<Chat>| {
+    pub(crate) fn busy(&self) -> bool {
+        self.lock().values().any(|chat| {
             let outbox = chat.lock();
-            let due = |parcel: &Parcel| parcel.not_before.is_none_or(|at| at <= now);
-            outbox.leaving
-                || outbox.parcels.front().is_some_and(due)
-                    && shared.accounts.outgoing(&chat.to.account).borrow().is_some()
-        };
-        self.lock().values().any(could_leave)
+            match outbox.pace {
+                Pace::Resting => outbox.behind || !outbox.parcels.is_empty(),
+                Pace::Carrying => true,
+                Pace::Held => false,
+            }
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Address, Arc<Chat>>> {
@@ -68,7 +86,7 @@ impl Chats {
     pub(crate) fn leave(&self, chat: &Arc<Chat>) -> bool {
         let mut chats = self.lock();
         let outbox = chat.lock();
-        if !outbox.parcels.is_empty() || outbox.behind || outbox.shown.is_some() {
+        if !outbox.parcels.is_empty() || outbox.behind || !outbox.shown.is_empty() {
             return false;
         }
         chats.remove(&chat.to);
@@ -84,19 +102,31 @@ impl Chat {
     /// What to do next. Parcels go before previews: an answer ends its preview.
     pub(crate) fn errand(&self) -> Errand {
         let mut outbox = self.lock();
+        outbox.pace = Pace::Carrying;
         if let Some(parcel) = outbox.parcels.pop_front() {
             return Errand::Deliver(parcel);
         }
         if outbox.behind {
+            outbox.missed = false;
             return Errand::Read;
         }
-        outbox.shown.clone().map_or(Errand::Leave, Errand::Show)
+        outbox.pace = Pace::Resting;
+        if outbox.shown.is_empty() { Errand::Leave } else { Errand::Show(outbox.shown.clone()) }
     }
 
-    /// Says that a parcel is on its way, until the returned value is dropped.
-    pub(crate) fn leaving(self: &Arc<Self>) -> Leaving {
-        self.lock().leaving = true;
-        Leaving(self.clone())
+    /// Says that what is on its way has to wait.
+    pub(crate) fn hold(&self) {
+        self.lock().pace = Pace::Held;
+    }
+
+    /// Says that it goes on.
+    pub(crate) fn carry_on(&self) {
+        self.lock().pace = Pace::Carrying;
+    }
+
+    /// Whether the text of a delivery is there, so that nothing of it needs to be shown any more.
+    pub(crate) fn is_decided(&self, id: &OutboundId) -> bool {
+        self.lock().decided.contains(id)
     }
 
     /// Puts back what is tried again later; nothing may overtake it.
@@ -107,37 +137,46 @@ impl Chat {
     /// Takes over what was read from the store.
     pub(crate) fn fill(&self, parcels: Vec<Parcel>, more: bool) {
         let mut outbox = self.lock();
-        outbox.behind = more;
+        outbox.behind = more || outbox.missed;
         outbox.parcels.extend(parcels);
     }
 
     /// Ends a preview, so that the chat can go.
     pub(crate) fn hide(&self, id: &OutboundId) {
-        let mut outbox = self.lock();
-        if outbox.shown.as_ref().is_some_and(|shown| shown.id == *id) {
-            outbox.shown = None;
-        }
-        drop(outbox);
+        self.lock().shown.retain(|shown| shown.id != *id);
         self.wake.notify_one();
     }
 }
 
-/// A parcel on its way.
-pub(crate) struct Leaving(Arc<Chat>);
+impl Outbox {
+    fn leave_to_store(&mut self) {
+        self.behind = true;
+        self.missed = true;
+    }
 
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.0.lock().leaving = false;
+    /// The text of a delivery is there: its preview has served its purpose.
+    fn decide(&mut self, id: OutboundId) {
+        self.shown.retain(|shown| shown.id != id);
+        if self.decided.back() != Some(&id) {
+            self.decided.push_back(id);
+        }
+        if self.decided.len() > DECIDED {
+            self.decided.pop_front();
+        }
     }
 }
 
-/// Hands over what a step has made durable. What finds no room is read from the store later.
-pub(crate) fn offer(shared: &Arc<Shared>, parcels: Vec<Outbound>) {
+/// Hands over what a step has made durable. What finds no room is read from the store later, and so
+/// is what may have been shown before this run.
+pub(crate) fn offer(shared: &Arc<Shared>, parcels: Vec<Outbound>, inherited: Option<&OutboundId>) {
     for outbound in parcels {
         with_chat(shared, outbound.to.clone(), |chat| {
             let mut outbox = chat.lock();
-            if outbox.behind || outbox.parcels.len() >= shared.limits.outbox {
-                outbox.behind = true;
+            let delivery = outbound.id.with_part(0);
+            let is_inherited = inherited == Some(&delivery);
+            outbox.decide(delivery);
+            if outbox.behind || is_inherited || outbox.parcels.len() >= shared.limits.outbox {
+                outbox.leave_to_store();
             } else {
                 outbox.parcels.push_back(Parcel {
                     outbound,
@@ -158,12 +197,18 @@ pub(crate) fn show(
     to: Address,
     id: OutboundId,
     preview: watch::Receiver<Preview>,
+    past: Past,
 ) -> Live {
     if !delivery::can_preview(&shared.capabilities(&to.account)) {
         return Live::nothing();
     }
-    let shown = Shown { id: id.clone(), preview };
-    let chat = with_chat(shared, to, |chat| chat.lock().shown = Some(shown));
+    let shown = Shown { id: id.clone(), preview, past };
+    let chat = with_chat(shared, to, |chat| {
+        let mut outbox = chat.lock();
+        if !outbox.decided.contains(&shown.id) {
+            outbox.shown.push(shown);
+        }
+    });
     Live::new(chat, id)
 }
 
@@ -175,7 +220,7 @@ pub(crate) async fn resume(shared: &Arc<Shared>) -> Result<(), StoreError> {
         after = page.last().cloned();
         let last = page.len() < PAGE;
         for to in page {
-            with_chat(shared, to, |chat| chat.lock().behind = true);
+            with_chat(shared, to, |chat| chat.lock().leave_to_store());
         }
         if last {
             return Ok(());

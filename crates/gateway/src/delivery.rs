@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use talaria_agent::Preview;
 use talaria_model::{
-    Act, Capabilities, Content, Drafts, Edits, Idempotency, MessageId, Outbound, OutboundId,
-    Receipt, Timestamp, Typing,
+    Act, Capabilities, Content, Drafts, Edits, Idempotency, Markup, MessageId, Outbound,
+    OutboundId, Receipt, TextLimit, Timestamp, Typing,
 };
 use talaria_platform::{Fate, Outgoing, SendError, lower};
 use talaria_store::{Parcel, ParcelState, Settlement, StoreError};
@@ -15,11 +15,15 @@ use tokio::sync::watch;
 
 use crate::backoff::Backoff;
 use crate::chats::{Chat, Errand};
-use crate::preview::{Shown, text_of};
+use crate::preview::{Past, Shown, text_of};
 use crate::shared::Shared;
+use crate::tasks::{Panicked, calm};
 
 /// What a resend begins with when its first try may have arrived.
-const MARK: &str = "*(sent again after an interruption; you may have seen this)*\n\n";
+const MARK: &str = "(sent again after an interruption; you may have seen this)";
+
+/// The same where messages are short.
+const SHORT_MARK: &str = "(again)\n";
 
 /// A preview by edits begins when there is this much to read, so that short answers are one message.
 const FIRST_PREVIEW: usize = 24;
@@ -33,9 +37,28 @@ const KEYED_TRIES: u32 = 5;
 /// How often a platform may refuse an edit for being too early before the preview stands still.
 const STRIKES: u32 = 3;
 
+/// Nobody reads faster, whatever a platform allows.
+const SHORTEST_REFRESH: Duration = Duration::from_millis(10);
+
 /// Whether an answer can be seen before it is finished.
 pub(crate) fn can_preview(can: &Capabilities) -> bool {
     can.drafts != Drafts::Never || can.edits != Edits::Never || can.typing != Typing::Never
+}
+
+/// What a platform can do, with room left in every message for a mark: a part that is resent has to
+/// fit with it.
+pub(crate) fn with_room_for_mark(can: Capabilities) -> Capabilities {
+    let longest = mark(can.text, Markup::Markdown).len();
+    let room = can.text.max.saturating_sub(u32::try_from(longest).unwrap_or(u32::MAX)).max(1);
+    Capabilities { text: TextLimit { max: room, ..can.text }, ..can }
+}
+
+fn mark(limit: TextLimit, markup: Markup) -> String {
+    match markup {
+        _ if (limit.max as usize) < 4 * MARK.len() => SHORT_MARK.to_owned(),
+        Markup::Markdown => format!("*{MARK}*\n\n"),
+        Markup::Plain => format!("{MARK}\n\n"),
+    }
 }
 
 /// Delivers to one chat until there is nothing left to deliver or to show.
@@ -44,7 +67,9 @@ pub(crate) async fn run(shared: Arc<Shared>, chat: Arc<Chat>) {
         can: shared.capabilities(&chat.to.account),
         outgoing: shared.accounts.outgoing(&chat.to.account),
         backoff: Backoff::default(),
+        plain: None,
         visible: HashMap::new(),
+        typed: None,
         shared,
         chat,
     };
@@ -66,25 +91,42 @@ struct Courier {
     can: Capabilities,
     outgoing: watch::Receiver<Option<Arc<dyn Outgoing>>>,
     backoff: Backoff,
+    /// The parcel at hand, once its formatting was not accepted.
+    plain: Option<OutboundId>,
     /// Previews that people see and that no answer has replaced yet. Several people can be answered
     /// in one chat at the same time.
     visible: HashMap<OutboundId, Visible>,
+    /// When people were last shown that somebody is typing.
+    typed: Option<Timestamp>,
 }
 
 /// A preview as people see it.
 #[derive(Default)]
 struct Visible {
-    message: Option<MessageId>,
+    seen: Seen,
     text: String,
     at: Timestamp,
     strikes: u32,
 }
 
+/// What people see of a preview.
+#[derive(Clone, Default, PartialEq, Eq)]
+enum Seen {
+    /// Nothing yet.
+    #[default]
+    Nothing,
+    /// This message.
+    Message(MessageId),
+    /// Perhaps something, and we do not know which message it is.
+    Unsure,
+}
+
 impl Courier {
     async fn deliver(&mut self, mut parcel: Parcel) {
-        let visible = self.visible.remove(&parcel.outbound.id);
-        if let Some(Visible { message: Some(message), .. }) = visible {
-            parcel.shown = Some(message);
+        match self.visible.remove(&parcel.outbound.id).map(|visible| visible.seen) {
+            Some(Seen::Message(message)) => parcel.shown = Some(message),
+            Some(Seen::Unsure) => parcel.state = ParcelState::Unsure,
+            Some(Seen::Nothing) | None => {}
         }
         let now = self.shared.clock.now();
         if now.since(parcel.at) > self.shared.limits.parcel_lifetime {
@@ -96,11 +138,12 @@ impl Courier {
             tracing::warn!(outbound = %parcel.outbound.id, reason, "given up");
             return self.settle(&parcel, Settlement::Abandoned { reason }).await;
         }
+        self.chat.hold();
         if let Some(not_before) = parcel.not_before.filter(|at| *at > now) {
             self.shared.clock.sleep(not_before.since(now)).await;
         }
         let outgoing = self.connected().await;
-        let _leaving = self.chat.leaving();
+        self.chat.carry_on();
         let outbound = self.outbound_of(&parcel);
         if !self.durably(|shared, id| Box::pin(shared.store.attempt(id)), &parcel).await {
             return;
@@ -108,6 +151,13 @@ impl Courier {
         match self.send(outgoing.as_ref(), &outbound).await {
             Ok(receipt) => {
                 self.backoff.reset();
+                if self.may_show_a_preview(&parcel)
+                    && let Some(message) = receipt.message
+                {
+                    self.settle(&parcel, Settlement::Previewed(Some(message.clone()))).await;
+                    parcel.shown = Some(message);
+                    return self.chat.put_back(parcel);
+                }
                 let message = receipt.message.or(parcel.shown.clone());
                 let receipt = Receipt { message, ..receipt };
                 self.settle(&parcel, Settlement::Delivered(receipt)).await;
@@ -121,12 +171,23 @@ impl Courier {
         outgoing: &dyn Outgoing,
         outbound: &Outbound,
     ) -> Result<Receipt, SendError> {
+        let unconfirmed = |reason: &str| SendError::Unconfirmed { reason: reason.into() };
         tokio::select! {
-            sent = outgoing.send(outbound) => sent,
+            sent = calm(outgoing.send(outbound)) => {
+                sent.unwrap_or_else(|Panicked| Err(unconfirmed("the platform panicked")))
+            }
             () = self.shared.clock.sleep(self.shared.limits.send_timeout) => {
-                Err(SendError::Unconfirmed { reason: "no answer in time".into() })
+                Err(unconfirmed("no answer in time"))
             }
         }
+    }
+
+    /// A vendor that recognises an id shows what it was first given under it, and that may have been
+    /// a preview. Then the answer still has to replace it.
+    fn may_show_a_preview(&self, parcel: &Parcel) -> bool {
+        let by_edits = self.can.drafts == Drafts::Never && self.can.edits != Edits::Never;
+        let unsure = parcel.state == ParcelState::Unsure && parcel.shown.is_none();
+        by_edits && unsure && self.is_keyed(parcel)
     }
 
     async fn failed(&mut self, mut parcel: Parcel, error: SendError) {
@@ -140,9 +201,9 @@ impl Courier {
                 parcel.not_before = Some(at);
                 self.chat.put_back(parcel);
             }
-            Fate::Plain if parcel.state != ParcelState::Plain => {
+            Fate::Plain if !self.is_plain(&parcel) => {
                 self.settle(&parcel, Settlement::Plain).await;
-                parcel.state = ParcelState::Plain;
+                self.plain = Some(id);
                 self.chat.put_back(parcel);
             }
             Fate::Plain | Fate::Drop => {
@@ -189,12 +250,16 @@ impl Courier {
         }
     }
 
+    /// A parcel that is unsure does not say that it is plain, too.
+    fn is_plain(&self, parcel: &Parcel) -> bool {
+        parcel.state == ParcelState::Plain || self.plain.as_ref() == Some(&parcel.outbound.id)
+    }
+
     /// The act as it leaves: an edit where the preview is visible, marked where it may be a repeat.
     fn outbound_of(&self, parcel: &Parcel) -> Outbound {
         let mut outbound = parcel.outbound.clone();
-        if parcel.state == ParcelState::Plain
-            && let Act::Post(content) = &mut outbound.act
-        {
+        let is_plain = self.is_plain(parcel);
+        if is_plain && let Act::Post(content) = &mut outbound.act {
             content.text = talaria_render::plain(&talaria_render::parse(&content.text));
         }
         outbound.act = match (outbound.act, &parcel.shown) {
@@ -204,7 +269,9 @@ impl Courier {
             (Act::Post(content), _)
                 if parcel.state == ParcelState::Unsure && !self.is_keyed(parcel) =>
             {
-                Act::Post(Content { text: format!("{MARK}{}", content.text), ..content })
+                let markup = if is_plain { Markup::Plain } else { self.can.markup };
+                let text = mark(self.can.text, markup) + &content.text;
+                Act::Post(Content { text, ..content })
             }
             (act, _) => act,
         };
@@ -267,110 +334,142 @@ impl Courier {
         }
     }
 
-    /// Shows the newest state of a preview, then waits for something to do.
-    async fn show(&mut self, mut shown: Shown) {
+    /// Shows the newest state of the answers that grow, then waits for something to do.
+    async fn show(&mut self, mut shown: Vec<Shown>) {
+        self.visible.retain(|id, _| shown.iter().any(|shown| shown.id == *id));
         let now = self.shared.clock.now();
-        let preview = shown.preview.borrow_and_update().clone();
-        let due = self.due(&shown.id, &preview);
-        if due.is_some_and(|due| due <= now) {
-            self.refresh(&shown.id, &preview).await;
+        let next = shown.iter_mut().filter_map(|shown| {
+            let preview = shown.preview.borrow_and_update().clone();
+            let due = self.due(shown, &preview)?;
+            Some((due, shown.id.clone(), preview))
+        });
+        let next = next.min_by_key(|(due, ..)| *due);
+        if let Some((due, id, preview)) = &next
+            && *due <= now
+        {
+            return self.refresh(id, preview).await;
         }
-        let wait = match due.filter(|due| *due > now) {
-            // Every word in between would only wake us for nothing.
-            Some(due) => due.since(now),
-            None => {
-                tokio::select! {
-                    () = self.chat.wake.notified() => {}
-                    changed = shown.preview.changed() => {
-                        if changed.is_err() {
-                            self.chat.hide(&shown.id);
-                        }
-                    }
-                    () = self.shared.clock.sleep(self.typing_interval()) => {
-                        if preview.text.is_empty() && self.can.typing != Typing::Never {
-                            self.act(&shown.id, Act::Typing).await;
-                        }
-                    }
-                }
-                return;
+        let type_at = self.typing_due(&shown, now);
+        if type_at.is_some_and(|due| due <= now) {
+            self.typed = Some(now);
+            self.act(&shown[0].id, Act::Typing).await;
+            return;
+        }
+        let wake_at = next.iter().map(|(due, ..)| *due).chain(type_at).min();
+        let until = async {
+            match wake_at {
+                Some(at) => self.shared.clock.sleep(at.since(now)).await,
+                None => std::future::pending().await,
             }
+        };
+        let changed = async {
+            // Every word before the next refresh would only wake us for nothing.
+            if next.is_some() {
+                return std::future::pending().await;
+            }
+            // An agent that has ended says no more; its answer is on the way.
+            let growing = shown.iter_mut().filter(|shown| shown.preview.has_changed().is_ok());
+            let changes: Vec<_> = growing.map(|shown| Box::pin(shown.preview.changed())).collect();
+            if changes.is_empty() {
+                return std::future::pending().await;
+            }
+            drop(futures::future::select_all(changes).await);
         };
         tokio::select! {
             () = self.chat.wake.notified() => {}
-            () = self.shared.clock.sleep(wait) => {}
+            () = until => {}
+            () = changed => {}
         }
     }
 
-    fn typing_interval(&self) -> Duration {
-        match self.can.typing {
-            Typing::Never => Duration::from_secs(3600),
-            Typing::Fades(after) => after.mul_f64(0.8),
-        }
+    /// When people are to be shown that somebody is typing: for as long as there is an answer of
+    /// which they can read nothing.
+    fn typing_due(&self, shown: &[Shown], now: Timestamp) -> Option<Timestamp> {
+        let Typing::Fades(after) = self.can.typing else { return None };
+        let is_unseen = |shown: &Shown| {
+            self.visible.get(&shown.id).is_none_or(|visible| visible.text.is_empty())
+        };
+        let every = after.mul_f64(0.8);
+        shown.iter().any(is_unseen).then(|| self.typed.map_or(now, |typed| typed + every))
     }
 
     /// When the preview may be refreshed, if there is anything to refresh.
-    fn due(&self, id: &OutboundId, preview: &Preview) -> Option<Timestamp> {
+    fn due(&self, shown: &Shown, preview: &Preview) -> Option<Timestamp> {
         let unseen = Visible::default();
-        let visible = self.visible.get(id).unwrap_or(&unseen);
+        let visible = self.visible.get(&shown.id).unwrap_or(&unseen);
+        let is_keyed = self.can.idempotency != Idempotency::None;
         let text = text_of(preview);
-        let every = match (self.can.drafts, self.can.edits) {
-            (Drafts::Every(every), _) => every,
-            (Drafts::Never, Edits::Every(_)) if visible.strikes >= STRIKES => return None,
-            (Drafts::Never, Edits::Every(every)) => every * (1 << visible.strikes),
+        let (every, enough) = match (self.can.drafts, self.can.edits) {
+            (Drafts::Every(every), _) => (every, !text.is_empty()),
             (Drafts::Never, Edits::Never) => return None,
+            (Drafts::Never, Edits::Every(every)) => {
+                if shown.past == Past::Unknown || visible.strikes >= STRIKES {
+                    return None;
+                }
+                let enough = match visible.seen {
+                    Seen::Message(_) => !text.is_empty(),
+                    Seen::Unsure if !is_keyed => return None,
+                    Seen::Nothing | Seen::Unsure => text.chars().count() >= FIRST_PREVIEW,
+                };
+                (every * (1 << visible.strikes), enough)
+            }
         };
-        let enough = match (self.can.drafts, &visible.message) {
-            (Drafts::Never, None) => text.chars().count() >= FIRST_PREVIEW,
-            _ => !text.is_empty(),
-        };
-        (enough && text != visible.text).then(|| visible.at + every)
+        (enough && text != visible.text).then(|| visible.at + every.max(SHORTEST_REFRESH))
     }
 
     async fn refresh(&mut self, id: &OutboundId, preview: &Preview) {
         let text = text_of(preview);
-        let message = self.visible.get(id).and_then(|visible| visible.message.clone());
+        let seen = self.visible.get(id).map(|visible| visible.seen.clone()).unwrap_or_default();
         let content = Content::text(text.clone());
-        let refreshed = match (self.can.drafts, message) {
-            (Drafts::Every(_), _) => self.act(id, Act::Draft(content)).await.map(|_| None),
-            (Drafts::Never, Some(message)) => {
-                self.act(id, Act::Edit { message, content }).await.map(|_| None)
+        let refreshed = match (self.can.drafts, seen) {
+            (Drafts::Every(_), seen) => self.act(id, Act::Draft(content)).await.map(|_| seen),
+            (Drafts::Never, Seen::Message(message)) => {
+                let edit = Act::Edit { message: message.clone(), content };
+                self.act(id, edit).await.map(|_| Seen::Message(message))
             }
-            (Drafts::Never, None) => self.open(id, content).await,
+            (Drafts::Never, Seen::Nothing | Seen::Unsure) => self.open(id, content).await,
         };
         let visible = self.visible.entry(id.clone()).or_default();
         visible.at = self.shared.clock.now();
-        match refreshed {
-            Some(posted) => {
-                visible.text = text;
-                visible.message = posted.or(visible.message.take());
-            }
-            None => visible.strikes += 1,
+        visible.strikes += u32::from(matches!(refreshed, None | Some(Seen::Unsure)));
+        if let Some(seen) = refreshed {
+            visible.seen = seen;
+            visible.text = text;
         }
     }
 
     /// Posts a preview as a message, which the answer will replace. It is named in the store first:
     /// after a crash the answer must know that something may be visible.
-    async fn open(&mut self, id: &OutboundId, content: Content) -> Option<Option<MessageId>> {
+    async fn open(&mut self, id: &OutboundId, content: Content) -> Option<Seen> {
         let outgoing = self.outgoing.borrow().clone()?;
         let act = Act::Post(self.first_part(id, content));
         let outbound = Outbound { id: id.clone(), to: self.chat.to.clone(), act };
         self.shared.store.preview(&outbound).await.ok()?;
-        let sent = self.send(outgoing.as_ref(), &outbound).await;
-        let settlement = match &sent {
-            Ok(receipt) => Settlement::Previewed(receipt.message.clone()),
-            Err(SendError::Unconfirmed { .. }) => Settlement::Unsure,
-            Err(_) => Settlement::Previewed(None),
+        let (settlement, seen) = if self.chat.is_decided(id) {
+            (Settlement::Previewed(None), None)
+        } else {
+            match self.send(outgoing.as_ref(), &outbound).await {
+                Ok(Receipt { message: Some(message), .. }) => {
+                    (Settlement::Previewed(Some(message.clone())), Some(Seen::Message(message)))
+                }
+                // Visible without a name is as good as not knowing: it cannot be edited.
+                Ok(Receipt { message: None, .. }) | Err(SendError::Unconfirmed { .. }) => {
+                    (Settlement::Unsure, Some(Seen::Unsure))
+                }
+                Err(_) => (Settlement::Previewed(None), None),
+            }
         };
         if let Err(error) = self.shared.store.settle(id, settlement).await {
             tracing::warn!(%error, "a preview could not be recorded");
         }
-        sent.ok().map(|receipt| receipt.message)
+        seen
     }
 
     /// As much of a preview as one message holds.
     fn first_part(&self, id: &OutboundId, content: Content) -> Content {
         let whole = Outbound { id: id.clone(), to: self.chat.to.clone(), act: Act::Post(content) };
-        match lower(whole, &self.can).into_iter().next().map(|first| first.act) {
+        match lower(whole, &with_room_for_mark(self.can)).into_iter().next().map(|first| first.act)
+        {
             Some(Act::Post(first)) => first,
             _ => Content::default(),
         }
@@ -380,9 +479,9 @@ impl Courier {
     async fn act(&self, id: &OutboundId, act: Act) -> Option<Receipt> {
         let outgoing = self.outgoing.borrow().clone()?;
         let whole = Outbound { id: id.clone(), to: self.chat.to.clone(), act };
-        let fitting = lower(whole, &self.can).into_iter().next()?;
+        let fitting = lower(whole, &with_room_for_mark(self.can)).into_iter().next()?;
         tokio::select! {
-            sent = outgoing.send(&fitting) => sent.ok(),
+            sent = calm(outgoing.send(&fitting)) => sent.ok()?.ok(),
             () = self.shared.clock.sleep(Duration::from_secs(10)) => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use talaria_model::Inbound;
+use talaria_model::{Inbound, InboundKind};
 use talaria_platform::{Batch, Committed, Verdict};
 use talaria_session::{Admission, SessionKey};
 use talaria_store::{Admitted, Delivered, JournalState, StoreError};
@@ -14,6 +14,9 @@ use crate::shared::Shared;
 /// broken or hostile one from filling the journal.
 const LONGEST_TEXT: usize = 256 * 1024;
 
+/// As it is recorded beside a message whose text is longer.
+const TOO_LONG: &str = "the text is longer than the gateway takes; its end is not kept";
+
 /// Makes a batch durable, tells the platform, and hands the events to their lanes. On an error
 /// nothing was stored and the platform has not been told: it will deliver again.
 pub(crate) async fn admit(
@@ -22,43 +25,68 @@ pub(crate) async fn admit(
     batch: Batch,
 ) -> Result<(), StoreError> {
     let Batch { events, cursor, ack } = batch;
-    let mut accepted = Vec::with_capacity(events.len());
-    for inbound in events {
-        if inbound.to.account != account.plan.id || is_too_long(&inbound) {
-            tracing::warn!(account = %account.plan.id, "refused an event that breaks the contract");
-            continue;
-        }
-        let state = match account.plan.access.admit(&inbound) {
-            Admission::Admit => JournalState::Unread,
-            Admission::Deny(deny) => JournalState::Denied(deny.reason().to_owned()),
-        };
-        accepted.push((SessionKey::of(&inbound, shared.scope), inbound, state));
-    }
+    let judged: Vec<_> = events.into_iter().map(|event| judge(shared, account, event)).collect();
     let delivered = Delivered {
         account: account.plan.id.clone(),
-        events: accepted.clone(),
+        events: judged.iter().flatten().cloned().collect(),
         cursor: cursor.map(|cursor| cursor.0),
         at: shared.clock.now(),
     };
-    let admitted = shared.store.admit(delivered).await?;
-    let verdicts =
-        accepted.iter().zip(&admitted).map(|((_, _, state), admitted)| match (admitted, state) {
-            (Admitted::Repeated(_), _) => Verdict::Repeated,
-            (Admitted::Journalled(_), JournalState::Denied(_)) => Verdict::Denied,
-            (Admitted::Journalled(seq), _) => Verdict::Journalled(*seq),
+    let mut admitted = shared.store.admit(delivered).await?.into_iter();
+    let mut verdicts = Vec::with_capacity(judged.len());
+    let mut heard = Vec::with_capacity(judged.len());
+    for judged in judged {
+        // What was not offered to the journal has no answer from it.
+        let answer = judged.and_then(|event| Some((event, admitted.next()?)));
+        verdicts.push(match answer {
+            Some((_, Admitted::Repeated(_))) => Verdict::Repeated,
+            Some(((key, inbound, JournalState::Unread), Admitted::Journalled(seq))) => {
+                heard.push((key, seq, inbound));
+                Verdict::Journalled(seq)
+            }
+            Some(_) | None => Verdict::Denied,
         });
-    ack.committed(Committed(verdicts.collect()));
-    for ((key, inbound, state), admitted) in accepted.into_iter().zip(admitted) {
-        if let (Admitted::Journalled(seq), JournalState::Unread) = (admitted, state) {
-            crate::lanes::offer(shared, key, seq, inbound);
-        }
+    }
+    ack.committed(Committed(verdicts));
+    for (key, seq, inbound) in heard {
+        crate::lanes::offer(shared, key, seq, inbound);
     }
     Ok(())
 }
 
-fn is_too_long(inbound: &Inbound) -> bool {
-    match &inbound.kind {
-        talaria_model::InboundKind::Said(message) => message.text.len() > LONGEST_TEXT,
-        _ => false,
+/// Where an event belongs and whether it is let in. None for one that names another account: there
+/// is no place where it could be recorded.
+fn judge(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    mut inbound: Inbound,
+) -> Option<(SessionKey, Inbound, JournalState)> {
+    if inbound.to.account != account.plan.id {
+        tracing::warn!(account = %account.plan.id, "refused an event of another account");
+        return None;
+    }
+    let length = shorten(&mut inbound);
+    let state = match (account.plan.access.admit(&inbound), length) {
+        (Admission::Admit, Length::Fits) => JournalState::Unread,
+        (Admission::Admit, Length::Shortened) => JournalState::Denied(TOO_LONG.to_owned()),
+        (Admission::Deny(deny), _) => JournalState::Denied(deny.reason().to_owned()),
+    };
+    Some((SessionKey::of(&inbound, shared.scope), inbound, state))
+}
+
+/// Whether a text is taken in whole.
+enum Length {
+    Fits,
+    Shortened,
+}
+
+fn shorten(inbound: &mut Inbound) -> Length {
+    match &mut inbound.kind {
+        InboundKind::Said(message) if message.text.len() > LONGEST_TEXT => {
+            let end = message.text.floor_char_boundary(LONGEST_TEXT);
+            message.text.truncate(end);
+            Length::Shortened
+        }
+        _ => Length::Fits,
     }
 }

@@ -8,19 +8,22 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt;
-use talaria_model::{AgentEvent, Inbound, Seq, TurnId};
+use talaria_model::{AgentEvent, Inbound, OutboundId, Seq, TurnId};
 use talaria_platform::lower;
 use talaria_session::{Closed, Effect, Ended, Event, Session, SessionKey};
 use talaria_store::{Commit, JournalChange, JournalState, StoreError};
 use tokio::sync::{Notify, oneshot};
 
 use crate::backoff::Backoff;
+use crate::delivery::with_room_for_mark;
 use crate::shared::Shared;
 use crate::turn::{self, TurnHandle};
 
 /// How many rows are read from the journal at once when the inbox had no room.
 const PAGE: usize = 64;
+
+/// How long an agent that keeps to its limit has for its last words.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A panicking step is tried this often before its event is set aside.
 const PANICS_UNTIL_QUARANTINE: u32 = 3;
@@ -40,8 +43,17 @@ struct Inbox {
     /// There is more in the journal than in `said`; until it is read, nothing is put into `said`,
     /// so that order holds.
     behind: bool,
+    /// Something was left to the journal since it was last looked into.
+    missed: bool,
     agent: VecDeque<(TurnId, AgentEvent, oneshot::Sender<Option<u32>>)>,
     restarted: Option<Ended>,
+}
+
+impl Inbox {
+    fn leave_to_journal(&mut self) {
+        self.behind = true;
+        self.missed = true;
+    }
 }
 
 impl Lane {
@@ -52,7 +64,7 @@ impl Lane {
     pub(crate) fn push(&self, seq: Seq, inbound: Inbound, room: usize) {
         let mut inbox = self.lock();
         if inbox.behind || inbox.said.len() >= room {
-            inbox.behind = true;
+            inbox.leave_to_journal();
         } else {
             inbox.said.push_back((seq, inbound));
         }
@@ -66,7 +78,7 @@ impl Lane {
         if inbox.control.len() < 8 {
             inbox.control.push_back((seq, inbound));
         } else {
-            inbox.behind = true;
+            inbox.leave_to_journal();
         }
         drop(inbox);
         self.wake.notify_one();
@@ -75,7 +87,7 @@ impl Lane {
     pub(crate) fn restart(&self, ended: Ended) {
         let mut inbox = self.lock();
         inbox.restarted = Some(ended);
-        inbox.behind = true;
+        inbox.leave_to_journal();
         drop(inbox);
         self.wake.notify_one();
     }
@@ -130,11 +142,23 @@ struct Driver {
     turn: Option<TurnHandle>,
     /// Control events that were taken out of order, so that reading the journal skips them.
     taken: VecDeque<Seq>,
+    /// The delivery that a turn of the last run left open. Something of it may have been shown, and
+    /// only the store knows what.
+    inherited: Option<OutboundId>,
 }
 
 impl Driver {
     async fn load(shared: &Arc<Shared>, lane: &Arc<Lane>) -> Result<Self, StoreError> {
-        let mut session = shared.store.load(&lane.key).await?;
+        let mut backoff = Backoff::default();
+        let mut session = loop {
+            match shared.store.load(&lane.key).await {
+                Err(error @ StoreError::Unavailable { .. }) => {
+                    tracing::warn!(session = %lane.key, %error, "a session cannot be loaded yet");
+                    shared.clock.sleep(backoff.next()).await;
+                }
+                loaded => break loaded?,
+            }
+        };
         if let Some(session) = &mut session {
             session.rules = shared.rules;
         }
@@ -144,6 +168,7 @@ impl Driver {
             session,
             turn: None,
             taken: VecDeque::new(),
+            inherited: None,
         })
     }
 
@@ -172,7 +197,7 @@ impl Driver {
             let idle = self.session.as_ref().is_none_or(|session| session.hand().is_none());
             let now = self.shared.clock.now();
             let wait = match self.session.as_ref().and_then(Session::wake_at) {
-                Some(at) => at.since(now),
+                Some(at) => at.since(now) + LAST_WORDS,
                 None if self.shared.lanes.len() > self.shared.limits.lingering => Duration::ZERO,
                 None => self.shared.limits.linger,
             };
@@ -214,6 +239,7 @@ impl Driver {
 
     /// Fills the inbox from the journal.
     async fn read(&mut self) {
+        self.lane.lock().missed = false;
         let unread = match self.shared.store.unread(&self.lane.key, PAGE).await {
             Ok(unread) => unread,
             Err(error) => {
@@ -222,7 +248,7 @@ impl Driver {
             }
         };
         let mut inbox = self.lane.lock();
-        inbox.behind = unread.len() == PAGE;
+        inbox.behind = unread.len() == PAGE || inbox.missed;
         for (seq, inbound) in unread {
             let in_control = inbox.control.iter().any(|(waiting, _)| *waiting == seq);
             if !in_control && !self.taken.contains(&seq) {
@@ -236,6 +262,13 @@ impl Driver {
 
     /// Steps the session, makes the step durable, lets its effects happen.
     async fn step(&mut self, event: Event) -> Option<u32> {
+        if let (Event::Restarted { .. }, Some(session)) = (&event, &self.session) {
+            self.inherited = session.hand().map(|hand| OutboundId {
+                session: session.id.clone(),
+                delivery: hand.delivery,
+                part: 0,
+            });
+        }
         let mut backoff = Backoff::default();
         let mut panics = 0;
         loop {
@@ -272,7 +305,7 @@ impl Driver {
             match self.shared.store.commit(commit).await {
                 Ok(()) => {
                     self.session = Some(next);
-                    crate::chats::offer(&self.shared, parcels);
+                    crate::chats::offer(&self.shared, parcels, self.inherited.as_ref());
                     self.perform(effects);
                     break;
                 }
@@ -317,7 +350,7 @@ impl Driver {
                     // Lowered here and not when it is sent, so that every part of an answer is
                     // durable, under its own id, in the commit that ends the turn.
                     let can = self.shared.capabilities(&outbound.to.account);
-                    commit.outbox.extend(lower(outbound.clone(), &can));
+                    commit.outbox.extend(lower(outbound.clone(), &with_room_for_mark(can)));
                 }
                 Effect::Start(_) | Effect::Tell { .. } | Effect::Abandon(_) => {}
             }
@@ -331,10 +364,16 @@ impl Driver {
                 Effect::Start(start) => {
                     let delivery = self.session.as_ref().and_then(Session::hand);
                     let delivery = delivery.map_or(0, |hand| hand.delivery);
-                    self.turn = Some(turn::start(&self.shared, self.lane.clone(), start, delivery));
+                    self.turn = Some(turn::start(
+                        &self.shared,
+                        self.lane.clone(),
+                        start,
+                        delivery,
+                        self.inherited.clone(),
+                    ));
                 }
                 Effect::Tell { turn, word } => {
-                    if let Some(handle) = self.turn.as_ref().filter(|handle| handle.turn == turn) {
+                    if let Some(handle) = self.turn.as_mut().filter(|handle| handle.turn == turn) {
                         handle.tell(word);
                     }
                 }
@@ -367,9 +406,4 @@ impl Driver {
             tracing::error!(session = %self.lane.key, %error, "an event cannot be set aside");
         }
     }
-}
-
-/// Ends with the reason why a future panicked, instead of unwinding.
-pub(crate) async fn calm<T>(future: impl Future<Output = T>) -> Result<T, ()> {
-    AssertUnwindSafe(future).catch_unwind().await.map_err(|_| ())
 }

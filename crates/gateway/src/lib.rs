@@ -86,10 +86,17 @@ impl Gateway {
         let ended = parts.store.recover().await?;
         let started = parts.clock.now();
         let shared = Shared::new(parts, started);
-        // Accounts first: what is resumed below may have something to say at once.
+        // What is old goes first: parcels of the last run before what its sessions say next, and
+        // both before anything new is heard.
+        let resumed = async {
+            chats::resume(&shared).await?;
+            lanes::resume(&shared, ended).await
+        };
+        if let Err(error) = resumed.await {
+            shared.tasks.stop().await;
+            return Err(error);
+        }
         accounts::start(&shared);
-        lanes::resume(&shared, ended).await?;
-        chats::resume(&shared).await?;
         tasks::spawn_maintenance(&shared);
         if ended == Ended::Abruptly {
             tracing::info!("the last run ended abruptly; its work has been taken up again");
@@ -143,7 +150,7 @@ impl Gateway {
         let shared = &self.shared;
         shared.intake_closed.cancel();
         let quiet = async {
-            while shared.turns_in_hand() > 0 || shared.chats.busy(shared) {
+            while shared.turns_in_hand() > 0 || shared.chats.busy() {
                 shared.clock.sleep(Duration::from_millis(20)).await;
             }
         };

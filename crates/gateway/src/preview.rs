@@ -15,6 +15,17 @@ pub(crate) struct Shown {
     pub(crate) id: OutboundId,
     /// The answer so far.
     pub(crate) preview: watch::Receiver<Preview>,
+    /// What was shown of it before this run.
+    pub(crate) past: Past,
+}
+
+/// What was shown of an answer before this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// Nothing.
+    None,
+    /// Only the store knows: a preview posted anew could be a second one.
+    Unknown,
 }
 
 /// Keeps a preview up. Dropping it takes the preview's claim on the chat away; what is visible

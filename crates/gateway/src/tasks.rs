@@ -1,9 +1,11 @@
 //! The one place where tasks begin and end.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -36,6 +38,14 @@ impl Tasks {
         self.tracker.close();
         self.tracker.wait().await;
     }
+}
+
+/// A future that panicked.
+pub(crate) struct Panicked;
+
+/// Ends with the word that a future panicked, instead of unwinding.
+pub(crate) async fn calm<T>(future: impl Future<Output = T>) -> Result<T, Panicked> {
+    AssertUnwindSafe(future).catch_unwind().await.map_err(|_| Panicked)
 }
 
 /// Forgets what is old enough, once an hour.

@@ -12,29 +12,56 @@ use talaria_session::Start;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::lane::{Lane, calm};
-use crate::preview::Live;
+use crate::lane::Lane;
+use crate::preview::{Live, Past};
 use crate::shared::Shared;
+use crate::tasks::{Panicked, calm};
 
 /// How long an agent has to stop by itself. People expect a stop within a second.
 const STOP_GRACE: Duration = Duration::from_millis(700);
 
+/// Words that wait for an agent to listen.
+const WORDS: usize = 32;
+
+/// Room among them that steers leave to an answer and a stop.
+const SPARE: usize = 2;
+
 /// The way to a turn. Dropping it abandons the turn.
 pub(crate) struct TurnHandle {
     pub(crate) turn: TurnId,
-    words: mpsc::Sender<Word>,
+    ear: Ear,
     stopped: CancellationToken,
     abandoned: CancellationToken,
 }
 
 impl TurnHandle {
-    /// Passes a word on. A stop always gets through; a steer that finds no room is still in the
-    /// session and begins the next turn.
-    pub(crate) fn tell(&self, word: Word) {
-        if word == Word::Stop {
-            self.stopped.cancel();
-        } else if self.words.try_send(word).is_err() {
-            tracing::debug!(turn = %self.turn, "the agent is not listening");
+    /// Passes a word on. A stop always gets through.
+    pub(crate) fn tell(&mut self, word: Word) {
+        match word {
+            Word::Stop => self.stopped.cancel(),
+            word => self.ear.tell(word),
+        }
+    }
+}
+
+/// A bounded way to somebody who may not be listening.
+struct Ear {
+    words: mpsc::Sender<Word>,
+    deaf: bool,
+}
+
+impl Ear {
+    /// A steer that finds no room is still in the session and begins the next turn. Then so does
+    /// every later one, because nothing that is said may overtake what was said before.
+    fn tell(&mut self, word: Word) {
+        if let Word::Steer { .. } = word {
+            self.deaf |= self.words.capacity() <= SPARE;
+            if self.deaf {
+                return;
+            }
+        }
+        if self.words.try_send(word).is_err() {
+            tracing::debug!("the agent is not listening");
         }
     }
 }
@@ -51,11 +78,12 @@ pub(crate) fn start(
     lane: Arc<Lane>,
     start: Start,
     delivery: u32,
+    inherited: Option<OutboundId>,
 ) -> TurnHandle {
-    let (words, heard) = mpsc::channel(32);
+    let (words, heard) = mpsc::channel(WORDS);
     let handle = TurnHandle {
         turn: start.turn.clone(),
-        words,
+        ear: Ear { words, deaf: false },
         stopped: CancellationToken::new(),
         abandoned: CancellationToken::new(),
     };
@@ -63,7 +91,7 @@ pub(crate) fn start(
     let task = {
         let shared = shared.clone();
         async move {
-            let turn = InProgress { shared, lane, start, heard, stopped };
+            let turn = InProgress { shared, lane, start, inherited, heard, stopped };
             tokio::select! {
                 biased;
                 () = abandoned.cancelled() => {}
@@ -101,6 +129,7 @@ struct InProgress {
     shared: Arc<Shared>,
     lane: Arc<Lane>,
     start: Start,
+    inherited: Option<OutboundId>,
     heard: mpsc::Receiver<Word>,
     stopped: CancellationToken,
 }
@@ -110,46 +139,50 @@ impl InProgress {
         let stopped = self.stopped.clone();
         let begun = tokio::select! {
             biased;
-            () = stopped.cancelled() => None,
-            begun = async { (self.place().await, self.begin().await) } => Some(begun),
+            () = stopped.cancelled() => Err(Failure::Stopped),
+            begun = self.begin() => begun.map_err(|Panicked| self.panicked()),
         };
-        let Some((place, Running { preview, mut events, control })) = begun else {
-            let event = AgentEvent::Failed { failure: Failure::Stopped, said: String::new() };
-            self.lane.agent(self.start.turn.clone(), event).await;
-            return;
+        let (mut place, Running { preview, mut events, control }) = match begun {
+            Ok(begun) => begun,
+            Err(failure) => {
+                let event = AgentEvent::Failed { failure, said: String::new() };
+                self.lane.agent(self.start.turn.clone(), event).await;
+                return;
+            }
         };
-        let mut place = Some(place);
-        let mut live = self.show(delivery, &preview);
+        let mut ear = Ear { words: control, deaf: false };
+        let mut live = place.is_some().then(|| self.show(delivery, &preview));
         let mut grace: Option<Sleep> = None;
         loop {
             let event = tokio::select! {
                 biased;
                 Some(word) = self.heard.recv() => {
-                    if let Word::Answer(_) = word {
-                        place = Some(self.place().await);
+                    if matches!(word, Word::Answer(_)) && place.is_none() {
+                        place = tokio::select! {
+                            biased;
+                            () = stopped.cancelled() => None,
+                            place = self.place() => Some(place),
+                        };
+                        live = Some(self.show(delivery, &preview));
                     }
-                    // An agent that does not listen will see a steer in its next turn.
-                    let _ = control.try_send(word);
+                    ear.tell(word);
                     continue;
                 }
                 () = stopped.cancelled(), if grace.is_none() => {
                     grace = Some(self.shared.clock.sleep(STOP_GRACE));
-                    let _ = control.try_send(Word::Stop);
+                    ear.tell(Word::Stop);
                     continue;
                 }
                 () = passed(&mut grace) => failed(Failure::Stopped, &preview),
                 event = calm(events.next()) => match event {
                     Ok(Some(event)) => event,
                     Ok(None) => failed(sorry("The agent ended without an answer."), &preview),
-                    Err(()) => {
-                        tracing::error!(turn = %self.start.turn, "the agent panicked");
-                        let text = "Something went wrong inside me; the log has the details.";
-                        failed(sorry(text), &preview)
-                    }
+                    Err(Panicked) => failed(self.panicked(), &preview),
                 },
             };
             let ends = matches!(event, AgentEvent::Finished { .. } | AgentEvent::Failed { .. });
-            if matches!(event, AgentEvent::Asked(_)) {
+            let asks = matches!(event, AgentEvent::Asked(_));
+            if asks {
                 // While a person is asked, somebody else may have the place.
                 place = None;
             }
@@ -158,12 +191,31 @@ impl InProgress {
                 Some(next) if !ends && next == delivery => {}
                 Some(next) if !ends => {
                     delivery = next;
-                    live = self.show(delivery, &preview);
+                    // Nobody is typing but the person who is asked.
+                    live = (!asks).then(|| self.show(delivery, &preview));
                 }
                 _ => break,
             }
         }
         drop((live, place));
+    }
+
+    /// Waits for a place and lets the agent begin. A turn whose question is open needs no place
+    /// before it is answered.
+    async fn begin(&self) -> Result<(Option<Place>, Running), Panicked> {
+        let place = match self.start.asked {
+            None => Some(self.place().await),
+            Some(_) => None,
+        };
+        let turn = self.turn().await;
+        let agent = self.shared.agent.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let running = calm(async { agent.start(turn) }).await?;
+        Ok((place, running))
+    }
+
+    fn panicked(&self) -> Failure {
+        tracing::error!(turn = %self.start.turn, "the agent panicked");
+        sorry("Something went wrong inside me; the log has the details.")
     }
 
     /// Waits for a place among the turns that may run at once.
@@ -172,7 +224,7 @@ impl InProgress {
         Place { _permit: self.shared.turn_permits.clone().acquire_owned().await.ok(), _in_hand }
     }
 
-    async fn begin(&self) -> Running {
+    async fn turn(&self) -> Turn {
         let session = &self.start.turn.session;
         let limit = self.shared.limits.history;
         let entries = loop {
@@ -184,8 +236,7 @@ impl InProgress {
                 }
             }
         };
-        let agent = self.shared.agent.read().unwrap_or_else(PoisonError::into_inner).clone();
-        agent.start(Turn {
+        Turn {
             id: self.start.turn.clone(),
             at: self.start.to.clone(),
             from: self.start.from.clone(),
@@ -193,13 +244,14 @@ impl InProgress {
             started: self.start.started.clone(),
             asked: self.start.asked.clone(),
             limit: self.start.deadline.since(self.shared.clock.now()),
-        })
+        }
     }
 
     fn show(&self, delivery: u32, preview: &watch::Receiver<Preview>) -> Live {
         let session = self.start.turn.session.clone();
         let id = OutboundId { session, delivery, part: 0 };
-        crate::chats::show(&self.shared, self.start.to.clone(), id, preview.clone())
+        let past = if self.inherited.as_ref() == Some(&id) { Past::Unknown } else { Past::None };
+        crate::chats::show(&self.shared, self.start.to.clone(), id, preview.clone(), past)
     }
 }
 

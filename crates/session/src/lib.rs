@@ -18,4 +18,4 @@ pub use access::{Access, Admission, Deny};
 pub use command::{COMMANDS, Command, CommandSpec, is_control};
 pub use event::{Closed, Effect, Ended, Event, Start};
 pub use key::{GroupSessions, Scope, SessionKey, ThreadSessions};
-pub use session::{Phase, Rules, Session, TurnInHand, Waiting};
+pub use session::{Answered, Phase, Rules, Session, TurnInHand, Waiting};

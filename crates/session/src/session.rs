@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, CallId, Message, Question, Sender, Seq, SessionId, Timestamp, TurnId, Usage,
+    Address, Answer, CallId, Message, Question, Sender, Seq, SessionId, Timestamp, TurnId, Usage,
 };
 
 use crate::SessionKey;
@@ -85,6 +85,9 @@ pub struct TurnInHand {
     /// Tool calls with effects that have been started and have not returned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<CallId>,
+    /// The answer to its last question, until the agent has reported what came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<Answered>,
     /// The delivery that the next thing it says will have. Its preview has it already.
     pub delivery: u32,
     /// Deliveries it has made.
@@ -95,6 +98,16 @@ pub struct TurnInHand {
     /// How often the process died while it ran.
     #[serde(default)]
     pub deaths: u8,
+}
+
+/// A question and the answer it got. Kept because a process can die between the answer and the use
+/// that the agent makes of it, and nobody answers the same question twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// What was asked.
+    pub question: Question,
+    /// What was answered.
+    pub answer: Answer,
 }
 
 /// Something said that no turn has taken up yet.
@@ -169,8 +182,11 @@ impl Session {
         }
     }
 
-    /// Whether it may be told that something more was said.
+    /// Whether it may be told that something more was said. An answer takes no room.
     pub fn has_room(&self) -> bool {
+        if let Phase::Asking { .. } = self.phase {
+            return true;
+        }
         let steers = self.hand().map_or(0, |hand| hand.steers.len());
         self.waiting.len() + steers < self.rules.room
     }

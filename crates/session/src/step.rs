@@ -6,7 +6,7 @@ use talaria_model::{
 };
 
 use crate::command::{self, Command, Parsed};
-use crate::session::{Phase, Session, TurnInHand, Waiting};
+use crate::session::{Answered, Phase, Session, TurnInHand, Waiting};
 use crate::{Closed, Effect, Ended, Event, Start};
 
 /// A turn during which the process died this often is set aside.
@@ -127,10 +127,11 @@ impl Session {
     /// From asking back to thinking. The time spent waiting does not count against the turn.
     fn resume(&mut self, answer: Answer, now: Timestamp, effects: &mut Vec<Effect>) {
         match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Asking { mut hand, since, .. } => {
+            Phase::Asking { mut hand, question, since, .. } => {
                 hand.deadline = hand.deadline + now.since(since);
-                let word = Word::Answer(answer);
+                let word = Word::Answer(answer.clone());
                 effects.push(Effect::Tell { turn: hand.turn.clone(), word });
+                hand.answered = Some(Answered { question, answer });
                 self.phase = Phase::Thinking(hand);
             }
             other => self.phase = other,
@@ -210,6 +211,7 @@ impl Session {
             AgentEvent::Called { call, output, files, failed } => {
                 if let Some(hand) = self.hand_mut() {
                     hand.started.retain(|started| *started != call);
+                    hand.answered.take_if(|answered| answered.question.call == call);
                 }
                 self.record(EntryBody::Returned { call, output, files, failed }, now, effects);
             }
@@ -246,6 +248,7 @@ impl Session {
         }
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Thinking(hand) => {
+                let hand = TurnInHand { answered: None, ..hand };
                 let expires = now + self.rules.question_limit;
                 self.phase = Phase::Asking { hand, question, since: now, expires };
             }
@@ -315,6 +318,7 @@ impl Session {
             seqs: Vec::new(),
             steers: Vec::new(),
             started: Vec::new(),
+            answered: None,
             delivery: self.deliveries,
             spoken: 0,
             deadline,
@@ -372,9 +376,10 @@ impl Session {
         }
         match &self.phase {
             Phase::Idle => self.start_next(now, effects),
-            Phase::Thinking(hand) => again(hand, None, effects),
-            Phase::Asking { hand, question, .. } => {
-                again(hand, Some(question.clone()), effects);
+            Phase::Thinking(hand) => again(hand, hand.deadline, None, effects),
+            Phase::Asking { hand, question, since, .. } => {
+                let deadline = hand.deadline + now.since(*since);
+                again(hand, deadline, Some(question.clone()), effects);
                 self.woke(now, effects);
             }
             Phase::Stopping(_) => self.fail(Failure::Stopped, String::new(), now, effects),
@@ -468,15 +473,26 @@ impl Session {
     }
 }
 
-/// Lets a turn go on, and tells it again what it had not taken up.
-fn again(hand: &TurnInHand, asked: Option<Question>, effects: &mut Vec<Effect>) {
+/// Lets a turn go on, and tells it again what it had not taken up. A question that was answered is
+/// open to the agent until it hears the answer once more.
+fn again(
+    hand: &TurnInHand,
+    deadline: Timestamp,
+    asked: Option<Question>,
+    effects: &mut Vec<Effect>,
+) {
+    let answered = hand.answered.as_ref();
     effects.push(Effect::Start(Start {
         turn: hand.turn.clone(),
         from: hand.from.clone(),
         to: hand.to.clone(),
-        deadline: hand.deadline,
+        deadline,
         started: hand.started.clone(),
-        asked,
+        asked: asked.or_else(|| answered.map(|answered| answered.question.clone())),
+    }));
+    effects.extend(answered.map(|answered| Effect::Tell {
+        turn: hand.turn.clone(),
+        word: Word::Answer(answered.answer.clone()),
     }));
     effects.extend(hand.steers.iter().map(|said| steer(&hand.turn, said)));
 }

@@ -103,6 +103,12 @@ impl Talk {
                         AgentEvent::Took { seqs: vec![Seq(words.parse().expect("a number"))] }
                     }
                     "asks" => AgentEvent::Asked(question(words)),
+                    "returns" => AgentEvent::Called {
+                        call: CallId::new(words).expect("an id"),
+                        output: String::new(),
+                        files: vec![],
+                        failed: false,
+                    },
                     "stopped" => AgentEvent::Failed { failure: Failure::Stopped, said: text },
                     "fails" => {
                         AgentEvent::Failed { failure: Failure::Model(text), said: String::new() }
@@ -312,6 +318,40 @@ fn the_time_a_person_takes_to_answer_does_not_count_against_the_turn() {
 }
 
 #[test]
+fn an_answer_is_told_again_after_a_restart_until_the_agent_has_used_it() {
+    let answered = "alice: hello / agent: asks Sure? / press: q2";
+    check(
+        &format!("{answered} / crash"),
+        &["start turn 1, asked", r#"tell turn 1: Chosen(ChoiceId("q2"))"#],
+    );
+    check(&format!("{answered} / agent: returns call / crash"), &["start turn 1"]);
+    check(&format!("{answered} / agent: asks Really? / crash"), &["start turn 1, asked"]);
+}
+
+#[test]
+fn the_time_a_question_was_open_before_a_restart_does_not_count_against_the_turn() {
+    let mut talk = Talk::new();
+    talk.line("alice: hello");
+    talk.line("agent: asks Sure?");
+    talk.now = talk.now + Duration::from_secs(3600);
+    let effects = talk.line("restart");
+    let Some(Effect::Start(start)) = effects.first() else { panic!("{effects:?}") };
+    assert!(start.deadline.since(talk.now) > Duration::from_secs(1790));
+}
+
+#[test]
+fn a_full_session_has_room_for_an_answer() {
+    let mut talk = Talk::new();
+    talk.line("alice: hello");
+    for _ in 0..talk.session.rules.room {
+        talk.line("alice: more");
+    }
+    assert!(!talk.session.has_room());
+    talk.line("agent: asks Sure?");
+    assert!(talk.session.has_room());
+}
+
+#[test]
 fn a_turn_past_its_limit_is_abandoned_with_a_reason() {
     check(
         "alice: hello / later: 1801",
@@ -416,6 +456,7 @@ fn any_line() -> impl Strategy<Value = &'static str> {
         "agent: steps looking",
         "agent: calls c",
         "agent: asks Sure?",
+        "agent: returns call",
         "agent: fails oops",
         "agent: stopped half",
         "restart",

@@ -8,8 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension, params};
-use talaria_store::{Query, Wanted, fold, visible, words};
+use rusqlite::{Connection, OptionalExtension, Params, params};
+use talaria_store::{Query, fold, visible, words};
 
 use crate::open::{Purpose, connect, create_private, quick_check};
 use crate::read::Placed;
@@ -138,23 +138,31 @@ impl Index {
         Ok(())
     }
 
-    /// Proposes, newest first, every entry in a place that has the words of a query, or every entry
-    /// there if it has no words.
+    /// Proposes, newest first, every entry in a place that has all these words.
     pub(crate) fn propose_words<E: From<rusqlite::Error>>(
         &self,
         place: &Place,
-        wanted: &[Wanted<'_>],
+        words: &[&str],
         take: impl FnMut(i64) -> Result<Next, E>,
     ) -> Result<(), E> {
-        let mut expression = place.expression();
-        for wanted in wanted.iter().take(PARTS_AT_MOST) {
-            match wanted {
-                Wanted::Word(word) => expression.push_str(&format!(" AND \"{word}\"")),
-                Wanted::Beginning(start) => expression.push_str(&format!(" AND \"{start}\" *")),
-            }
-        }
         let sql = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC";
-        self.propose(sql, &expression, take)
+        self.propose(sql, [all_of(place, words)], take)
+    }
+
+    /// Proposes, newest first, every entry in a place that has all these words but the last, and
+    /// one that begins so.
+    pub(crate) fn propose_beginnings<E: From<rusqlite::Error>>(
+        &self,
+        place: &Place,
+        words: &[&str],
+        take: impl FnMut(i64) -> Result<Next, E>,
+    ) -> Result<(), E> {
+        let expression = match words.split_last() {
+            Some((last, others)) => format!("{} AND \"{last}\" *", all_of(place, others)),
+            None => all_of(place, words),
+        };
+        let sql = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC";
+        self.propose(sql, [expression], take)
     }
 
     /// Whether it can propose entries by a part of their text.
@@ -162,9 +170,11 @@ impl Index {
         query.folded().chars().count() >= GRAM
     }
 
-    /// Proposes, newest first, every entry anywhere that may have the query somewhere in it.
+    /// Proposes, newest first, every entry that may have the query somewhere in it. Those of one
+    /// conversation are picked out here; among accounts the caller picks.
     pub(crate) fn propose_parts<E: From<rusqlite::Error>>(
         &self,
+        place: &Place,
         query: &Query,
         take: impl FnMut(i64) -> Result<Next, E>,
     ) -> Result<(), E> {
@@ -174,18 +184,30 @@ impl Index {
             .take(PARTS_AT_MOST)
             .map(|gram| format!("\"{}\"", gram.iter().collect::<String>().replace('"', "\"\"")))
             .collect();
-        let sql = "SELECT rowid FROM grams WHERE grams MATCH ? ORDER BY rowid DESC";
-        self.propose(sql, &grams.join(" AND "), take)
+        let grams = grams.join(" AND ");
+        match place {
+            Place::Conversation(_) => {
+                // The `+` keeps the table from being asked once for each entry of the conversation.
+                let sql = "SELECT rowid FROM grams WHERE grams MATCH ?
+                     AND +rowid IN (SELECT rowid FROM words WHERE words MATCH ?)
+                     ORDER BY rowid DESC";
+                self.propose(sql, [&grams, &place.expression()], take)
+            }
+            Place::Accounts(_) => {
+                let sql = "SELECT rowid FROM grams WHERE grams MATCH ? ORDER BY rowid DESC";
+                self.propose(sql, [&grams], take)
+            }
+        }
     }
 
     fn propose<E: From<rusqlite::Error>>(
         &self,
         sql: &str,
-        expression: &str,
+        expressions: impl Params,
         mut take: impl FnMut(i64) -> Result<Next, E>,
     ) -> Result<(), E> {
         let mut statement = self.conn.prepare_cached(sql)?;
-        let mut rows = statement.query([expression])?;
+        let mut rows = statement.query(expressions)?;
         while let Some(row) = rows.next()? {
             if take(row.get(0)?)? == Next::Enough {
                 break;
@@ -193,6 +215,15 @@ impl Index {
         }
         Ok(())
     }
+}
+
+/// Words are quoted, and none contains a quote: what is searched for cannot become an operator.
+fn all_of(place: &Place, words: &[&str]) -> String {
+    let mut expression = place.expression();
+    for word in words.iter().take(PARTS_AT_MOST) {
+        expression.push_str(&format!(" AND \"{word}\""));
+    }
+    expression
 }
 
 /// What is lost in a crash is indexed again, so a commit need not wait for the disk. Nobody else

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 /// The oldest SQLite that does not lose committed pages when two connections checkpoint at once.
@@ -175,6 +176,9 @@ pub(crate) fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connect
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(PATIENCE)?;
     conn.set_prepared_statement_cache_capacity(64);
+    // Without this, a statement whose parameters decide between partial indexes is planned anew each
+    // time it runs.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // A mapped file turns a bad disk into a crash of the process instead of an error.
     conn.pragma_update(None, "mmap_size", 0)?;
     conn.pragma_update(None, "cell_size_check", "on")?;

@@ -303,21 +303,30 @@ impl Desk {
         if limit == 0 {
             return Ok(hits.found);
         }
-        let wanted = query.wanted();
-        if !wanted.is_empty() {
-            index.propose_words(place, &wanted, |position| {
-                hits.look_at(position, |closeness| closeness == Closeness::Words)
+        let words = query.words();
+        if words.is_empty() {
+            // Nothing but signs, which the index does not know: every answer is as good.
+            hits.look_at_most(LOOKED_THROUGH);
+            index.propose_words(place, &words, |position| hits.look_at(position, |_| true))?;
+            return Ok(hits.found);
+        }
+        index.propose_words(place, &words, |position| {
+            hits.look_at(position, |closeness| closeness == Closeness::Words)
+        })?;
+        if query.may_be_unfinished() && hits.want_more() {
+            hits.look_at_most(LOOKED_AT);
+            index.propose_beginnings(place, &words, |position| {
+                hits.look_at(position, |closeness| closeness == Closeness::Beginning)
             })?;
         }
-        if hits.found.len() < limit {
-            // What answers by its words was found above; a query without words is all that is left.
-            let rest = |closeness| wanted.is_empty() || closeness == Closeness::Substring;
-            if Index::knows_parts_like(query) && !wanted.is_empty() {
-                hits.left = LOOKED_AT;
-                index.propose_parts(query, |position| hits.look_at(position, rest))?;
+        if hits.want_more() {
+            let parts = |closeness| closeness == Closeness::Substring;
+            if Index::knows_parts_like(query) {
+                hits.look_at_most(LOOKED_AT);
+                index.propose_parts(place, query, |position| hits.look_at(position, parts))?;
             } else {
-                hits.left = LOOKED_THROUGH;
-                index.propose_words(place, &[], |position| hits.look_at(position, rest))?;
+                hits.look_at_most(LOOKED_THROUGH);
+                index.propose_words(place, &[], |position| hits.look_at(position, parts))?;
             }
         }
         Ok(hits.found)
@@ -336,6 +345,14 @@ struct Hits<'a> {
 }
 
 impl Hits<'_> {
+    fn want_more(&self) -> bool {
+        self.found.len() < self.limit
+    }
+
+    fn look_at_most(&mut self, many: usize) {
+        self.left = many;
+    }
+
     fn look_at(
         &mut self,
         position: i64,
@@ -353,8 +370,7 @@ impl Hits<'_> {
             let Placed { recorded, .. } = placed;
             self.found.push(Found { key, at, title, recorded, excerpt: hit.excerpt });
         }
-        let enough = self.found.len() == self.limit || self.left == 0;
-        Ok(if enough { Next::Enough } else { Next::More })
+        Ok(if self.want_more() && self.left > 0 { Next::More } else { Next::Enough })
     }
 
     fn session(&mut self, conversation: i64) -> Result<Option<&Session>, StoreError> {

@@ -23,7 +23,7 @@ pub use commit::{Admitted, Commit, Delivered, JournalChange, JournalState};
 pub use memory::MemoryStore;
 pub use outbox::{Parcel, ParcelState, Settlement};
 pub use progress::{Doubt, Form, Progress, Stage};
-pub use query::{Closeness, Hit, Query, Wanted, fold, visible, words};
+pub use query::{Closeness, Hit, Query, fold, visible, words};
 pub use reading::{Counts, Found, Recorded, SearchScope, Summary};
 
 /// What has to survive. Every method that writes returns once the write is on disk.

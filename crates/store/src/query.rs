@@ -57,15 +57,6 @@ pub struct Query {
     whole: String,
 }
 
-/// A word that every text has which answers by words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted<'a> {
-    /// This word.
-    Word(&'a str),
-    /// A word that begins so.
-    Beginning(&'a str),
-}
-
 /// Where a text answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
@@ -78,8 +69,10 @@ pub struct Hit {
 /// How well a text answers; the best is the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Closeness {
-    /// It has all the words, the last of which may be unfinished.
+    /// It has all the words.
     Words,
+    /// It has all the words but the last, and one that begins like the last.
+    Beginning,
     /// It has the query somewhere, within words too.
     Substring,
 }
@@ -97,38 +90,42 @@ impl Query {
         &self.whole
     }
 
-    /// What every text has that answers by words. Empty when the query has nothing but signs.
-    pub fn wanted(&self) -> Vec<Wanted<'_>> {
-        let mut wanted: Vec<_> = words(&self.whole).map(Wanted::Word).collect();
-        if self.last_may_be_unfinished()
-            && let Some(last) = wanted.last_mut()
-            && let Wanted::Word(word) = *last
-        {
-            *last = Wanted::Beginning(word);
-        }
-        wanted
+    /// The words that every text has which answers by words. Empty when the query has nothing but
+    /// signs. A text that answers by a beginning has all but the last, and one that begins so.
+    pub fn words(&self) -> Vec<&str> {
+        words(&self.whole).collect()
+    }
+
+    /// Whether the last word may be unfinished: a short one would begin too many.
+    pub fn may_be_unfinished(&self) -> bool {
+        let ending = self.whole.chars().rev().take_while(|c| Kind::of(*c) == Kind::Letter);
+        ending.take(SHORTEST_PREFIX).count() == SHORTEST_PREFIX
     }
 
     /// Whether and where a text answers.
     pub fn find(&self, text: &str) -> Option<Hit> {
         let folded = Folded::of(text);
-        let whole = folded.text.find(&self.whole);
-        let (closeness, start, length) = match (self.first_word(&folded.text), whole) {
-            (Some(_), Some(start)) => (Closeness::Words, start, self.whole.len()),
-            (Some((start, length)), None) => (Closeness::Words, start, length),
-            (None, Some(start)) => (Closeness::Substring, start, self.whole.len()),
-            (None, None) => return None,
+        let whole = folded.text.find(&self.whole).map(|start| (start, self.whole.len()));
+        let by_words = self.first_term(&folded.text, Last::Finished);
+        let (closeness, (start, length)) = if let Some(first) = by_words {
+            (Closeness::Words, whole.unwrap_or(first))
+        } else if self.may_be_unfinished()
+            && let Some(first) = self.first_term(&folded.text, Last::Unfinished)
+        {
+            (Closeness::Beginning, whole.unwrap_or(first))
+        } else {
+            (Closeness::Substring, whole?)
         };
         let excerpt = excerpt(text, folded.origin[start], folded.origin[start + length]);
         Some(Hit { closeness, excerpt })
     }
 
-    /// Where the first term is, if all are there as words.
-    fn first_word(&self, folded: &str) -> Option<(usize, usize)> {
+    /// Where the first term stands, if all terms stand in the text as words.
+    fn first_term(&self, folded: &str, last: Last) -> Option<(usize, usize)> {
         let mut first = None;
         let mut terms = self.whole.split(' ').peekable();
         while let Some(term) = terms.next() {
-            let open = terms.peek().is_none() && self.last_may_be_unfinished();
+            let open = terms.peek().is_none() && last == Last::Unfinished;
             let start = folded.match_indices(term).map(|(start, _)| start).find(|&start| {
                 let end = start + term.len();
                 is_border(folded, start) && (open || is_border(folded, end))
@@ -137,11 +134,13 @@ impl Query {
         }
         first
     }
+}
 
-    fn last_may_be_unfinished(&self) -> bool {
-        let ending = self.whole.chars().rev().take_while(|c| Kind::of(*c) == Kind::Letter);
-        ending.take(SHORTEST_PREFIX).count() == SHORTEST_PREFIX
-    }
+/// Whether the last term has to end where a word ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Finished,
+    Unfinished,
 }
 
 /// Whether a word may begin or end here.
@@ -292,11 +291,11 @@ mod tests {
 
     #[test]
     fn all_words_in_any_order_or_the_text_as_it_is() {
-        use Closeness::{Substring, Words};
+        use Closeness::{Beginning, Substring, Words};
         check("blue whale", "The whale is blue.", Some((Words, "The whale is [blue].")));
         check("blue whale", "A blue whale!", Some((Words, "A [blue whale]!")));
         check("blue whale", "The whale is bluest", None);
-        check("whal", "Two whales", Some((Words, "Two [whal]es")));
+        check("whal", "Two whales", Some((Beginning, "Two [whal]es")));
         check("wh", "Two whales", Some((Substring, "Two [wh]ales")));
         check("hale", "Two whales", Some((Substring, "Two w[hale]s")));
         check("", "Two whales", None);
@@ -305,9 +304,10 @@ mod tests {
 
     #[test]
     fn case_accents_and_line_breaks_do_not_matter() {
-        use Closeness::Words;
+        use Closeness::{Beginning, Words};
         check("CREME brulee", "Crème\nbrûlée", Some((Words, "[Crème brûlée]")));
         check("crème", "creme", Some((Words, "[creme]")));
+        check("brul", "Crème brûlée", Some((Beginning, "Crème [brûl]ée")));
         check("Việt", "viet nam", Some((Words, "[viet] nam")));
         check("ΟΔΟΣ", "οδός", Some((Words, "[οδός]")));
         check("istanbul", "İstanbul", Some((Words, "[İstanbul]")));
@@ -354,12 +354,16 @@ mod tests {
         ) {
             let Some(query) = Query::new(&query) else { return Ok(()) };
             let folded = fold(&text);
-            let has = |wanted: &Wanted<'_>| match wanted {
-                Wanted::Word(word) => words(&folded).any(|other| other == *word),
-                Wanted::Beginning(start) => words(&folded).any(|other| other.starts_with(start)),
-            };
-            if query.find(&text).is_some_and(|hit| hit.closeness == Closeness::Words) {
-                prop_assert!(query.wanted().iter().all(has));
+            let has = |word: &&str| words(&folded).any(|other| other == *word);
+            let begins = |start: &&str| words(&folded).any(|other| other.starts_with(start));
+            let wanted = query.words();
+            match query.find(&text).map(|hit| hit.closeness) {
+                Some(Closeness::Words) => prop_assert!(wanted.iter().all(has)),
+                Some(Closeness::Beginning) => {
+                    let (last, others) = wanted.split_last().expect("a beginning is a word");
+                    prop_assert!(begins(last) && others.iter().all(has));
+                }
+                Some(Closeness::Substring) | None => {}
             }
         }
 

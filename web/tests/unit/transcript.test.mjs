@@ -14,11 +14,14 @@ const post = (number, text, part = 0) => ({
 });
 const write = (id, text, after, state = "sent") => ({ id, text, files: [], after, at: 5, state });
 const choices = [{ id: "a", label: "Red" }, { id: "b", label: "Blue" }];
-const returned = (position, call, output) => ({ kind: "returned", position, at: position * 10, call, output, failed: false });
+const returned = (position, call, output) => ({
+  kind: "returned", position, at: position * 10, call, output, failed: false,
+});
 
 /** What is shown, as one line per item. */
 function look(transcript, busy = false) {
-  const line = ({ kind, text, html, state }) => `${kind}: ${text ?? html}${kind === "said" && state ? ` (${state})` : ""}`;
+  const fate = ({ kind, state }) => (kind === "said" && state ? ` (${state})` : "");
+  const line = (item) => `${item.kind}: ${item.text ?? item.html}${fate(item)}`;
   return transcript.list(busy).map(line);
 }
 
@@ -164,6 +167,17 @@ test("a recorded answer that is a choice's label is shown in the question, not b
   transcript.record([asked, said(2, "Blue"), returned(3, "x", ""), answer(4, 2, "Blue it is")]);
   assert.deepEqual(look(transcript), ["posted: Which?", "posted: Blue it is"]);
   assert.deepEqual(transcript.list(true)[0].chosen, "b");
+});
+
+test("the call that asks a question is shown by the question alone", () => {
+  const transcript = new Transcript();
+  const calls = [{ id: "x", tool: "ask", arguments: "{}" }];
+  const call = { ...answer(1, 1, ""), delivery: undefined, calls };
+  transcript.record([call, { ...answer(2, 2, "Which?"), choices }]);
+  assert.deepEqual(look(transcript), ["posted: Which?"]);
+  const other = new Transcript();
+  other.record([{ ...call, text: "Let me ask." }, { ...answer(2, 2, "Which?"), choices }]);
+  assert.deepEqual(look(other), ["posted: Let me ask.", "posted: Which?"]);
 });
 
 test("a question that expired is closed", () => {

@@ -29,21 +29,6 @@ pub(super) struct Round {
     pub(super) ours: Sample,
 }
 
-impl Round {
-    /// A round in one line, for whoever waits.
-    pub(super) fn line(floor: &Sample, ours: &Sample) -> String {
-        let one = |sample: &Sample| {
-            format!(
-                "{:.0}/s, p50 {:.2} ms, {:.2} CPU-s per 1,000",
-                sample.per_second(),
-                sample.p50.as_secs_f64() * 1e3,
-                sample.processor_per_thousand()
-            )
-        };
-        format!("floor {}; ours {}", one(floor), one(ours))
-    }
-}
-
 /// Memory beside the number of known sessions.
 pub(super) struct Known {
     pub(super) sessions: usize,

@@ -48,6 +48,10 @@ impl Opened {
         Ok(())
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     fn fresh_chat(&self) -> String {
         format!("chat{}", self.chats.fetch_add(1, Ordering::Relaxed))
     }
@@ -60,10 +64,9 @@ impl<'a> Bench<'a> {
     }
 
     /// A gateway on a home of its own, connected to a vendor of its own.
-    pub(super) async fn open(&self, sections: &str) -> Result<Opened> {
+    pub(super) async fn open(&self) -> Result<Opened> {
         let vendor = Arc::new(Vendor::open(VendorSettings::default()).await?);
-        let clutter = Clutter { sections, ..Clutter::default() };
-        let home = Home::below(self.folder, vendor.address(), &self.model, clutter)?;
+        let home = Home::below(self.folder, vendor.address(), &self.model, Clutter::default())?;
         let process = self.start(&home, &vendor).await?;
         Ok(Opened { process, vendor, home, chats: AtomicUsize::new(0) })
     }
@@ -152,7 +155,7 @@ impl<'a> Bench<'a> {
 
     /// Memory of a gateway that has spoken in 1,000 chats, then in 10,000, and is quiet again.
     pub(super) async fn know_many(&self, figures: &mut Figures) -> Result<()> {
-        let opened = self.open("").await?;
+        let opened = self.open().await?;
         figures.known.push(Known { sessions: 0, resident: opened.process.usage()?.resident });
         let mut known = 0;
         for sessions in [1_000, 10_000] {
@@ -183,7 +186,7 @@ impl<'a> Bench<'a> {
 
     /// 1,000 people at once, and a model that thinks for three seconds.
     pub(super) async fn fly_many(&self, llm: &FakeLlm, figures: &mut Figures) -> Result<()> {
-        let opened = self.open("").await?;
+        let opened = self.open().await?;
         llm.pace(Pace { before: Duration::from_secs(3), ..Pace::default() });
         let begun = Instant::now();
         let answers: Vec<_> =
@@ -203,7 +206,7 @@ impl<'a> Bench<'a> {
 
     /// 50 people wait for the model when the gateway is killed.
     pub(super) async fn kill_in_flight(&self, llm: &FakeLlm, figures: &mut Figures) -> Result<()> {
-        let opened = self.open("").await?;
+        let opened = self.open().await?;
         llm.hold(Hold::BeforeAnswering);
         let asked = llm.requests();
         for _ in 0..50 {

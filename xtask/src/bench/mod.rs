@@ -54,9 +54,21 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Inner {
+    /// Only keep a gateway busy, for a profiler to look at
+    Drive(Drive),
     /// The floor, in a process of its own
     #[command(hide = true)]
     Floor(floor::Options),
+}
+
+#[derive(Args)]
+struct Drive {
+    /// How many turns
+    #[arg(long, default_value_t = 20_000)]
+    turns: usize,
+    /// How many at a time
+    #[arg(long, default_value_t = CROWD)]
+    at_once: usize,
 }
 
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
@@ -64,13 +76,16 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         return floor::run(options);
     }
     if cfg!(debug_assertions) {
-        return again_optimised(root, options);
+        return again_optimised(root);
     }
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => build(root)?,
     };
     let runtime = tokio::runtime::Runtime::new()?;
+    if let Some(Inner::Drive(drive)) = &options.inner {
+        return runtime.block_on(keep_busy(root, &binary, drive));
+    }
     let figures = runtime.block_on(measure(root, &binary))?;
     let table = report::table(&figures);
     println!("\n{}", report::aligned(&table));
@@ -92,26 +107,38 @@ fn build(root: &Path) -> Result<PathBuf> {
     Ok(target(root).join("release/talaria"))
 }
 
-/// Peers built for debugging would be slower than what they measure.
-fn again_optimised(root: &Path, options: &Options) -> Result<()> {
+/// The same command, built in earnest: peers built for debugging would be slower than what they
+/// measure.
+fn again_optimised(root: &Path) -> Result<()> {
     shell::run(&mut shell::cargo(root, &["build", "--release", "--package", "xtask"]))?;
     let mut command = Command::new(target(root).join("release/xtask"));
-    command.arg("bench");
-    if let Some(binary) = &options.binary {
-        command.arg("--binary").arg(binary);
-    }
-    command.args(options.check.then_some("--check")).args(options.write.then_some("--write"));
-    shell::run(&mut command)
+    shell::run(command.args(std::env::args_os().skip(1)))
 }
 
 fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
+fn folder(root: &Path) -> Result<PathBuf> {
     // On the disk that the project is on: a folder in memory would make every commit free.
     let folder = target(root).join("bench");
     std::fs::create_dir_all(&folder).context("no place for the benchmark's files")?;
+    Ok(folder)
+}
+
+async fn keep_busy(root: &Path, binary: &Path, drive: &Drive) -> Result<()> {
+    let folder = folder(root)?;
+    let llm = FakeLlm::open().await?;
+    let bench = Bench::new(binary, &folder, &llm);
+    let gateway = bench.open().await?;
+    eprintln!("process {}", gateway.pid());
+    let sample = bench.round(&gateway, drive.turns, drive.at_once).await?;
+    eprintln!("{sample}");
+    gateway.end().await
+}
+
+async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
+    let folder = folder(root)?;
     let llm = FakeLlm::open().await?;
     let bench = Bench::new(binary, &folder, &llm);
     let mut figures = Figures::default();
@@ -120,7 +147,7 @@ async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
     bench.start_cold(&mut figures).await?;
 
     eprintln!("turns, one at a time and {CROWD} at a time, in turns with the floor");
-    let gateway = bench.open("").await?;
+    let gateway = bench.open().await?;
     bench.warm_up(&gateway).await?;
     let floor = Floor::start(&folder, &llm).await?;
     for round in 0..ROUNDS {
@@ -133,7 +160,7 @@ async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
                 let ours = bench.round(&gateway, turns, at_once).await?;
                 (floor.round(turns, at_once).await?, ours)
             };
-            eprintln!("  {at_once:>2} at once: {}", Round::line(&floor, &ours));
+            eprintln!("  {at_once:>2} at a time: floor {floor}; ours {ours}");
             let rounds = if at_once == 1 { &mut figures.alone } else { &mut figures.crowded };
             rounds.push(Round { floor, ours });
         }

@@ -1,5 +1,6 @@
 //! Numbers from many measurements.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,19 @@ impl Sample {
     /// Processor seconds per thousand turns.
     pub(super) fn processor_per_thousand(&self) -> f64 {
         self.processor.as_secs_f64() * 1000.0 / self.turns.max(1) as f64
+    }
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:.0}/s, p50 {:.2} ms, p99 {:.2} ms, {:.2} CPU-s per 1,000",
+            self.per_second(),
+            self.p50.as_secs_f64() * 1e3,
+            self.p99.as_secs_f64() * 1e3,
+            self.processor_per_thousand()
+        )
     }
 }
 

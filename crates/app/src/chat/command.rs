@@ -107,14 +107,6 @@ pub(super) fn every_command() -> impl Iterator<Item = (&'static str, &'static st
     gateway.chain(local)
 }
 
-/// Whether the text is a command to the gateway, whose answer is a notice.
-pub(super) fn is_command(text: &str) -> bool {
-    let word = text.trim_start().split(char::is_whitespace).next().unwrap_or_default();
-    word.strip_prefix('/').is_some_and(|name| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains('/')
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,16 +155,7 @@ mod tests {
             let names = [command.name].into_iter().chain(command.aliases.iter().copied());
             for name in names {
                 assert_eq!(understood(&format!("/{name}")), Input::Say(format!("/{name}")));
-                assert!(is_command(&format!("/{name}")));
             }
         }
-    }
-
-    #[test]
-    fn a_path_is_not_a_command() {
-        assert!(!is_command("/etc/hosts"));
-        assert!(!is_command("say /help"));
-        assert!(!is_command("/"));
-        assert!(is_command("/nonsense at all"));
     }
 }

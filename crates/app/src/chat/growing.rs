@@ -40,6 +40,10 @@ impl Growing {
 
     /// The answer so far.
     pub(super) fn grow(&mut self, text: &str) -> Grown {
+        if self.printed.starts_with(text) {
+            // It is being written again and has not come further than before.
+            return Grown::default();
+        }
         let mut finished = self.catch_up(text);
         let rest = &text[self.printed.len()..];
         let cut = finished_part(rest);
@@ -53,9 +57,11 @@ impl Growing {
 
     /// The whole answer: what is still to be printed.
     pub(super) fn finish(&mut self, text: &str) -> Vec<String> {
+        if text.trim_end() == self.printed.trim_end() {
+            return Vec::new();
+        }
         let mut finished = self.catch_up(text);
         finished.extend(self.lines(&text[self.printed.len()..]));
-        self.printed = text.to_owned();
         finished
     }
 
@@ -66,7 +72,9 @@ impl Growing {
             return Vec::new();
         }
         self.printed.clear();
-        self.lines("*What I had begun to write has changed:*\n\n---")
+        let mut lines = self.lines("---\n\n*The answer begins again:*");
+        lines.push(String::new());
+        lines
     }
 
     fn lines(&self, text: &str) -> Vec<String> {
@@ -204,6 +212,19 @@ mod tests {
     }
 
     #[test]
+    fn a_code_block_is_not_cut_although_both_halves_look_like_one() {
+        for text in [
+            "a\n\n```\nb\n\n\n```\n\n\n```\n\n\n\n```",
+            "a\n\n- ```\n  b\n\n  \n  ```\n\n```\n\n\n\n```",
+        ] {
+            let size = Size { columns: 22, rows: 4 };
+            for length in 0..text.len() {
+                assert_eq!(grown(text, &[length], size), at_once(text, size), "{length}");
+            }
+        }
+    }
+
+    #[test]
     fn what_the_agent_is_doing_is_not_taken_for_a_next_block() {
         let mut answer = growing(Size { columns: 80, rows: 24 });
         let plain = Style { colour: Colour::Off, ..answer.style };
@@ -213,12 +234,20 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_changes_its_beginning_is_printed_again() {
+    fn an_answer_that_begins_again_is_printed_from_where_it_differs() {
         let mut answer = growing(Size { columns: 80, rows: 24 });
         answer.style.colour = Colour::Off;
         assert_eq!(answer.grow("One\n\nTwo\nmore").finished, ["One", ""]);
-        let finished = answer.finish("Three");
-        assert_eq!(finished.last().map(String::as_str), Some("Three"));
-        assert!(finished.len() > 1);
+        assert_eq!(answer.grow("On"), Grown::default());
+        assert_eq!(answer.grow("One\n\nTwo").live, ["Two"]);
+        assert_eq!(answer.grow("Once").live, ["Once"]);
+        assert_eq!(answer.finish("Once more"), ["Once more"]);
+    }
+
+    #[test]
+    fn nothing_is_left_to_print_of_an_answer_that_is_printed() {
+        let mut answer = growing(Size { columns: 80, rows: 24 });
+        answer.grow("One\n\nTwo\nmore");
+        assert_eq!(answer.finish("One\n"), Vec::<String>::new());
     }
 }

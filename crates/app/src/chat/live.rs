@@ -26,6 +26,11 @@ impl Live {
         Self { size, lines: Vec::new() }
     }
 
+    /// Takes another size from the next drawing on.
+    pub(super) fn fit(&mut self, size: Size) {
+        self.size = size;
+    }
+
     /// What to write so that `finished` is printed for good and `live` stands below it instead of
     /// what stood there. Nothing is written for lines that stay the same.
     pub(super) fn draw(&mut self, finished: &[String], live: &[String]) -> String {

@@ -34,13 +34,15 @@ use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Exit;
+use paper::Display;
 use socket::{Socket, size};
+use tty::Quiet;
 
 /// What `talaria chat` is asked for.
 #[derive(Debug, Args)]
 pub(crate) struct ChatOptions {
     /// Which conversation; a name that is new begins one
-    #[arg(short, long, value_name = "NAME", default_value = "main")]
+    #[arg(short, long, value_name = "NAME", default_value = "main", value_parser = named)]
     conversation: String,
     /// Begin a new conversation
     #[arg(short, long, conflicts_with = "conversation")]
@@ -56,32 +58,40 @@ pub(crate) struct ChatOptions {
 pub(crate) async fn chat(options: ChatOptions, socket: &Path) -> anyhow::Result<Exit> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let conversation = if options.new { made_up(clock.now()) } else { options.conversation };
-    ensure!(
-        is_conversation_name(&conversation),
-        "a conversation's name is made of letters, digits, - and _, at most {LONGEST_NAME} of them"
-    );
     let history = socket.with_file_name("chat_history");
     let socket = Socket::of(socket, conversation.clone())?;
     if options.message.is_empty() && tty::is_interactive() {
-        let hangups =
-            stream::select(signals(SignalKind::terminate())?, signals(SignalKind::hangup())?);
-        let interruptions = signals(SignalKind::interrupt())?;
-        return talk::talk(socket, &conversation, &history, clock, interruptions, hangups.boxed())
-            .await;
+        let interruptions = signals(&[SignalKind::interrupt()])?;
+        let hangups = signals(&[SignalKind::terminate(), SignalKind::hangup()])?;
+        return talk::talk(socket, &conversation, &history, clock, interruptions, hangups).await;
     }
-    let text = match options.message.is_empty() {
-        true => piped_in().await?,
-        false => options.message.join(" "),
-    };
-    ensure!(!text.trim().is_empty(), "there is nothing to say");
+    let text =
+        if options.message.is_empty() { piped_in().await? } else { options.message.join(" ") };
+    let text = text.trim_end().to_owned();
+    ensure!(!text.is_empty(), "there is nothing to say");
     ensure!(text.len() <= LONGEST_TEXT, "the message is longer than {}", size(LONGEST_TEXT as u64));
-    let interruptions = signals(SignalKind::interrupt())?;
-    let ended = once::once(socket, text, tty::display(), clock, interruptions, tty::write).await?;
+    let display = tty::display();
+    // What is typed in the meantime is for the shell, and must not get between the live lines.
+    let quiet = (display != Display::Plain && std::io::stdin().is_terminal())
+        .then(Quiet::begin)
+        .transpose()?;
+    let interruptions =
+        signals(&[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])?;
+    let ended = once::once(socket, text, display, clock, interruptions, tty::write).await?;
+    drop(quiet);
     for file in &ended.files {
         let name = talaria_render::visible(&file.name).replace('\n', " ");
         eprintln!("📎 {name} ({}) came along; /save it in `talaria chat`", size(file.size));
     }
     Ok(ended.exit)
+}
+
+fn named(name: &str) -> Result<String, String> {
+    if is_conversation_name(name) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("a name is made of up to {LONGEST_NAME} letters, digits, - and _"))
+    }
 }
 
 /// All of standard input, as long as it can be a message.
@@ -108,11 +118,15 @@ fn fresh_id() -> EventId {
     EventId::new(format!("{:032x}", rand::random::<u128>())).expect("hex digits are an id")
 }
 
-/// Each time a signal comes.
-fn signals(kind: SignalKind) -> anyhow::Result<BoxStream<'static, ()>> {
-    let coming = signal(kind).context("signals cannot be received")?;
+/// Each time one of these signals comes.
+fn signals(kinds: &[SignalKind]) -> anyhow::Result<BoxStream<'static, ()>> {
     let each = |mut coming: Signal| async move { coming.recv().await.map(|()| ((), coming)) };
-    Ok(stream::unfold(coming, each).boxed())
+    let mut all = Vec::new();
+    for kind in kinds {
+        let coming = signal(*kind).context("signals cannot be received")?;
+        all.push(stream::unfold(coming, each).boxed());
+    }
+    Ok(stream::select_all(all).boxed())
 }
 
 /// Completes when what is there completes, and never when nothing is there.

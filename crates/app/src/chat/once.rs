@@ -186,9 +186,9 @@ impl<W: FnMut(&str)> Reply<W> {
 
     /// Nothing more will come, if anything has come at all.
     fn over(&self) -> Option<Exit> {
-        self.last.map(|kind| match kind {
-            Kind::Answer | Kind::Notice | Kind::Question => Exit::Done,
-            Kind::Failure => Exit::Failed,
+        self.last.map(|kind| match (kind, self.state) {
+            (Kind::Failure, _) | (_, State::Stopping) => Exit::Failed,
+            (Kind::Answer | Kind::Notice | Kind::Question, _) => Exit::Done,
         })
     }
 }

@@ -59,6 +59,14 @@ struct Rich {
     growing: Option<Growing>,
     /// What `growing` looks like so far.
     draft: String,
+    /// Whether the live lines are what they should be.
+    shown: Shown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    UpToDate,
+    Stale,
 }
 
 impl Paper {
@@ -70,9 +78,18 @@ impl Paper {
                 live: Live::on(size),
                 growing: None,
                 draft: String::new(),
+                shown: Shown::Stale,
             })),
         };
         Self { ink, files: Vec::new(), forgotten: 0 }
+    }
+
+    /// Takes the screen as it is from here on. What is on it stays as it is.
+    pub(super) fn fit(&mut self, display: Display) {
+        if let (Ink::Rich(rich), Display::Rich { size, colour }) = (&mut self.ink, display) {
+            rich.style = style(size.columns, colour);
+            rich.live.fit(size);
+        }
     }
 
     /// Shows that an answer is being worked on, and what there is of it.
@@ -96,13 +113,14 @@ impl Paper {
             rich.growing = Some(Growing::begin(id.clone(), rich.style));
         }
         rich.draft = text.to_owned();
+        rich.shown = Shown::Stale;
     }
 
     /// Takes what may still change off the screen, so that something else can stand there.
     pub(super) fn pause(&mut self) -> String {
         match &mut self.ink {
             Ink::Plain => String::new(),
-            Ink::Rich(rich) => rich.live.draw(&[], &[]),
+            Ink::Rich(rich) => rich.print(&[]),
         }
     }
 
@@ -125,7 +143,7 @@ impl Paper {
                     format!("  {} {label}", rich.paint(&format!("{number}."), CYAN))
                 }));
                 lines.push(String::new());
-                rich.live.draw(&lines, &[])
+                rich.print(&lines)
             }
         }
     }
@@ -172,6 +190,7 @@ impl Paper {
 
     /// A word of the terminal's own.
     pub(super) fn note(&mut self, text: &str) -> String {
+        let text = visible(text);
         let lines: Vec<String> = text.lines().map(|line| self.painted(line, DIM)).collect();
         self.lines(&lines)
     }
@@ -179,7 +198,7 @@ impl Paper {
     fn lines(&mut self, lines: &[String]) -> String {
         match &mut self.ink {
             Ink::Plain => lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect(),
-            Ink::Rich(rich) => rich.live.draw(lines, &[]),
+            Ink::Rich(rich) => rich.print(lines),
         }
     }
 
@@ -195,7 +214,16 @@ const DIM: &str = "2";
 const CYAN: &str = "36";
 
 impl Rich {
+    /// Prints lines for good, and takes what may still change off the screen.
+    fn print(&mut self, lines: &[String]) -> String {
+        self.shown = Shown::Stale;
+        self.live.draw(lines, &[])
+    }
+
     fn redraw(&mut self) -> String {
+        if std::mem::replace(&mut self.shown, Shown::UpToDate) == Shown::UpToDate {
+            return String::new();
+        }
         let Grown { finished, mut live } = match &mut self.growing {
             Some(growing) => growing.grow(&self.draft),
             None => Grown::default(),

@@ -182,6 +182,7 @@ fn prepare(history: &Path) -> std::io::Result<()> {
 fn read(editor: &mut ChatEditor, history: &Path) -> Typed {
     match editor.readline(MARK) {
         Ok(line) => {
+            let line = joined(&line);
             if !line.trim().is_empty() && editor.add_history_entry(line.as_str()).is_ok() {
                 // Not being remembered is no reason not to be heard.
                 let _ = editor.append_history(history);
@@ -194,13 +195,22 @@ fn read(editor: &mut ChatEditor, history: &Path) -> Typed {
     }
 }
 
+/// What Enter puts behind a backslash. The invisible mark tells it from the backslashes at the ends of
+/// lines that were pasted, which stay.
+const CONTINUED: &str = "\u{2060}\n";
+
+/// What was typed, without the backslashes that only said that it goes on.
+fn joined(line: &str) -> String {
+    line.replace(&format!("\\{CONTINUED}"), "\n")
+}
+
 /// A backslash at the end of the last line goes on in a line below.
 struct Continue;
 
 impl ConditionalEventHandler for Continue {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext) -> Option<Cmd> {
         let ends = at.pos() == at.line().len() && at.line().ends_with('\\');
-        ends.then(|| Cmd::Replace(Movement::BackwardChar(1), Some("\n".into())))
+        ends.then(|| Cmd::Insert(1, CONTINUED.into()))
     }
 }
 
@@ -346,6 +356,12 @@ mod tests {
         ] {
             assert_eq!(takes_path(line), expected, "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_backslash_before_enter_goes_and_a_pasted_one_stays() {
+        let typed = format!("one\\{CONTINUED}two \\\nthree\\{CONTINUED}");
+        assert_eq!(joined(&typed), "one\ntwo \\\nthree\n");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The gateway, as a terminal reaches it: HTTP over its local socket.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
@@ -134,8 +135,13 @@ impl Socket {
         };
         let response = accepted(self.client.get(url(&["files", file.id.as_str()]))).await?;
         let mut bytes = response.bytes_stream();
-        let mut saved =
-            tokio::fs::OpenOptions::new().write(true).create_new(true).open(&path).await?;
+        let made = tokio::fs::OpenOptions::new().write(true).create_new(true).open(&path).await;
+        let mut saved = match made {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                bail!("{} is there already", path.display())
+            }
+            made => made?,
+        };
         while let Some(chunk) = bytes.try_next().await? {
             saved.write_all(&chunk).await?;
         }
@@ -194,10 +200,12 @@ fn away(_: reqwest::Error) -> SocketError {
 
 /// A number of bytes as people read it.
 pub(super) fn size(bytes: u64) -> String {
+    const KB: u64 = 1024;
+    const MB: u64 = 1024 * KB;
     match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{} KB", bytes.div_ceil(1_000)),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+        0..KB => format!("{bytes} B"),
+        KB..MB => format!("{} KB", bytes.div_ceil(KB)),
+        _ => format!("{:.1} MB", bytes as f64 / MB as f64),
     }
 }
 
@@ -209,10 +217,10 @@ mod tests {
     fn sizes_are_readable() {
         for (bytes, expected) in [
             (0, "0 B"),
-            (999, "999 B"),
-            (1_000, "1 KB"),
+            (1023, "1023 B"),
+            (1024, "1 KB"),
             (12_345, "13 KB"),
-            (26_214_400, "26.2 MB"),
+            (26_214_400, "25.0 MB"),
         ] {
             assert_eq!(size(bytes), expected);
         }

@@ -14,7 +14,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use talaria_clock::{Clock, Sleep, rfc3339};
-use talaria_model::{Choice, FileRef};
+use talaria_model::{Choice, FileRef, Timestamp};
 use talaria_platforms::terminal::wire::{
     Doing, Event, FILES_PER_MESSAGE, Heard, Kind, LONGEST_TEXT, Listed, PROTOCOL, Posted, Press,
     Say, Stop,
@@ -35,6 +35,9 @@ const PAST: usize = 12;
 
 /// How long a gateway that was never there is waited for.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Pressed twice within this time, Ctrl-C leaves.
+const TWICE_WITHIN: Duration = Duration::from_secs(3);
 
 /// What may wait to be done. More than anybody types ahead.
 const ERRANDS: usize = 16;
@@ -96,7 +99,10 @@ pub(super) async fn talk(
                     return Ok(Exit::Done);
                 }
             }
-            Some(()) = hangups.next() => return Ok(Exit::Done),
+            Some(()) = hangups.next() => {
+                tty::write("\n");
+                return Ok(Exit::Done);
+            }
         }
     }
 }
@@ -167,8 +173,8 @@ struct Talk {
     errands: VecDeque<Errand>,
     errand: Option<BoxFuture<'static, Done>>,
     stopping: Option<BoxFuture<'static, Result<Heard, String>>>,
-    /// What Ctrl-C does at an idle prompt.
-    on_interrupt: Wish,
+    /// When Ctrl-C was last pressed with nothing going on.
+    warned: Option<Timestamp>,
 }
 
 impl Talk {
@@ -186,7 +192,7 @@ impl Talk {
             errands: VecDeque::new(),
             errand: None,
             stopping: None,
-            on_interrupt: Wish::Stay,
+            warned: None,
         }
     }
 
@@ -294,7 +300,8 @@ impl Talk {
     }
 
     fn typed(&mut self, line: &str) -> Wish {
-        self.on_interrupt = Wish::Stay;
+        self.warned = None;
+        self.paper.fit(tty::display());
         match understood(line) {
             Input::Nothing => {}
             Input::Quit => return Wish::Leave,
@@ -318,10 +325,11 @@ impl Talk {
         }
         if matches!(text.trim(), "/help" | "/commands") {
             let local = LOCAL.iter().map(|command| {
-                format!("/{} {} — {}\n", command.name, command.arguments, command.help)
+                let typed = format!("{} {}", command.name, command.arguments);
+                format!("/{} — {}\n", typed.trim_end(), command.help)
             });
             let local: String = local.collect();
-            self.note(&format!("In this terminal:\n{local}"));
+            self.note(&format!("In this terminal:\n{local}\n"));
         }
         let chosen = match &self.turn {
             Turn::Asking(choices) => chosen(choices, &text).cloned(),
@@ -396,10 +404,13 @@ impl Talk {
         match (&self.turn, self.reach) {
             (Turn::Unknown, _) => Wish::Leave,
             (Turn::Idle, _) if self.errand.is_none() => {
-                if self.on_interrupt == Wish::Stay {
-                    self.note("Press Ctrl-C again or Ctrl-D to leave.");
+                let now = self.clock.now();
+                if self.warned.is_some_and(|warned| now.since(warned) < TWICE_WITHIN) {
+                    return Wish::Leave;
                 }
-                std::mem::replace(&mut self.on_interrupt, Wish::Leave)
+                self.warned = Some(now);
+                self.note("Press Ctrl-C again or Ctrl-D to leave.");
+                Wish::Stay
             }
             (_, Reach::Lost) => {
                 if self.errand.take().is_some() {
@@ -410,7 +421,6 @@ impl Talk {
                 Wish::Stay
             }
             (_, Reach::Attached) => {
-                self.on_interrupt = Wish::Stay;
                 let (socket, clock) = (self.socket.clone(), self.clock.clone());
                 let word = Word::Stop(Stop { id: fresh_id() });
                 self.stopping = Some(Box::pin(async move { socket.insist(&word, &*clock).await }));

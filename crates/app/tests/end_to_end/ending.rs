@@ -15,8 +15,7 @@ async fn asked_to_end_it_finishes_the_turns_in_hand() {
         rig.vendor.say(&format!("chat{n}"), "hello");
     }
     rig.llm.until_requests(5).await;
-    let ended = rig.end().await;
-    assert!(ended.success(), "{ended}");
+    rig.end().await;
     assert!(rig.vendor.read(Truth::is_everything_answered), "{}", rig.vendor.transcript());
     rig.llm.pace(Pace::default());
     rig.start().await;

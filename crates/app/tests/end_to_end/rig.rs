@@ -61,11 +61,12 @@ impl Rig {
         self.process.take().expect("the gateway was started").kill().await.unwrap();
     }
 
-    /// Asks the gateway to end and waits until it has.
-    pub(crate) async fn end(&mut self) -> ExitStatus {
+    /// Asks the gateway to end and waits until it has, in good order.
+    pub(crate) async fn end(&mut self) {
         let mut process = self.process.take().expect("the gateway was started");
         process.terminate().unwrap();
-        within(HANGS, "the gateway to end", process.ended()).await.unwrap()
+        let ended = within(HANGS, "the gateway to end", process.ended()).await.unwrap();
+        assert!(ended.success(), "{ended}\n{}", process.drained().await);
     }
 
     /// Completes once this is true for the vendor.

@@ -2,6 +2,15 @@
 //! survives on the other, and agents that do what a test says.
 #![allow(clippy::unwrap_used)]
 
+mod accounts;
 mod answering;
+mod crashes;
+mod delivery;
 mod order;
+mod previews;
+mod questions;
+mod recovery;
+mod stopping;
+mod storage;
+mod turns;
 mod world;

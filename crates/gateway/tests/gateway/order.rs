@@ -1,13 +1,13 @@
 //! One turn at a time and in order within a session; side by side across sessions; bounded always.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{Failure, Word};
 
-use crate::world::{SIMPLE, Verb, World, agent};
+use crate::world::{Conduct, SIMPLE, Verb, World, agent};
 
 /// How many turns run at the moment, and how many did at most.
 #[derive(Clone, Default)]
@@ -107,9 +107,7 @@ fn flood(lag: Duration) -> Vec<String> {
     let texts = world.live(async |life| {
         for n in 0..500 {
             life.vendor.say("alice", "home", &format!("m{n}"));
-            if n % 50 == 0 {
-                life.pass(Duration::from_millis(700)).await;
-            }
+            life.pass(Duration::from_millis(n % 7)).await;
         }
         life.quiet().await;
         life.vendor.texts("home")
@@ -134,8 +132,27 @@ fn five_hundred_messages_to_a_busy_session_are_all_answered_once_and_in_order() 
 }
 
 #[test]
-fn what_arrives_while_the_journal_is_being_read_is_not_forgotten() {
+fn a_flood_on_a_slow_disk_is_answered_once_and_in_order() {
     each_once_in_order(&flood(Duration::from_millis(3)));
+}
+
+#[test]
+fn what_arrives_while_the_journal_is_being_read_is_not_forgotten() {
+    let mut world = World::new(SIMPLE).with_agent(slow(1, &Crowd::default()));
+    world.limits.inbox = 1;
+    world.rules.room = 1;
+    world.disk.answers_late(Verb::Unread, Duration::from_millis(500));
+    world.live(async |life| {
+        for n in 1..=4 {
+            life.vendor.say("alice", "home", &n.to_string());
+        }
+        // The first has its turn, and the others are being fetched from the journal.
+        life.pass(Duration::from_millis(250)).await;
+        life.vendor.say("alice", "home", "5");
+        life.quiet().await;
+        let texts = life.vendor.texts("home").join(" / ");
+        assert_eq!(texts.replace("echo: ", ""), "1 / 2 / 3 / 4 / 5");
+    });
 }
 
 #[test]
@@ -143,15 +160,18 @@ fn what_is_decided_while_the_outbox_is_being_read_is_not_forgotten() {
     let mut world = World::new(SIMPLE);
     world.limits.outbox = 1;
     world.disk.answers_late(Verb::Parcels, Duration::from_millis(500));
+    world.vendor().behaves(|_| Conduct::ShowsAfter(Duration::from_millis(200)));
     world.live(async |life| {
-        for n in 0..40 {
+        for n in 1..=3 {
             life.vendor.say("alice", "home", &format!("/nope-{n}"));
-            life.pass(Duration::from_millis(90)).await;
         }
+        // Two have been sent, and the third is being fetched from the outbox.
+        life.pass(Duration::from_millis(600)).await;
+        life.vendor.say("alice", "home", "/nope-4");
         life.quiet().await;
         let texts = life.vendor.texts("home");
         let expected: Vec<String> =
-            (0..40).map(|n| format!("There is no command `/nope-{n}`. Try `/help`.")).collect();
+            (1..=4).map(|n| format!("There is no command `/nope-{n}`. Try `/help`.")).collect();
         assert_eq!(texts, expected);
     });
 }

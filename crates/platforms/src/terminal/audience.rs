@@ -42,8 +42,6 @@ impl Line {
 #[derive(Default)]
 pub(super) struct Audience {
     rooms: Mutex<Rooms>,
-    /// Changes whenever a terminal attaches.
-    attached: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -96,32 +94,24 @@ impl Audience {
         room.seats.push(Seat { number, queue });
         let mut draft = room.draft.subscribe();
         draft.mark_changed();
-        drop(all);
-        self.attached.send_replace(number);
         let (audience, chat) = (self.clone(), chat.clone());
         Some(Attached { queue: lines, draft, audience, chat, number })
     }
 
-    /// Completes once somebody is attached.
-    pub(super) async fn attended(&self, chat: &ChatId) {
-        let mut attached = self.attached.subscribe();
-        while !self.lock().rooms.get(chat).is_some_and(|room| !room.seats.is_empty()) {
-            if attached.changed().await.is_err() {
-                return;
-            }
-        }
+    /// Whether anybody is attached.
+    pub(super) fn is_attended(&self, chat: &ChatId) -> bool {
+        self.lock().rooms.get(chat).is_some_and(|room| !room.seats.is_empty())
     }
 
     /// Tells everybody who is attached. Whoever has not read the last `BACKLOG` lines is
-    /// disconnected. False when nobody was told.
-    pub(super) fn tell(&self, chat: &ChatId, line: &Line) -> bool {
+    /// disconnected.
+    pub(super) fn tell(&self, chat: &ChatId, line: &Line) {
         let mut all = self.lock();
-        let Some(room) = all.rooms.get_mut(chat) else { return false };
+        let Some(room) = all.rooms.get_mut(chat) else { return };
         let before = room.seats.len();
         room.seats.retain(|seat| seat.queue.try_send(line.clone()).is_ok());
-        let left = room.seats.len();
-        all.seats -= before - left;
-        left > 0
+        let disconnected = before - room.seats.len();
+        all.seats -= disconnected;
     }
 
     /// Shows an answer as far as it has grown, to whoever is there or comes later.

@@ -48,15 +48,6 @@ const LARGEST_JSON: usize = 4 * LONGEST_TEXT;
 /// try again when it does not come.
 const ARRIVALS_WAITING: usize = 64;
 
-/// How long an answer waits for somebody to attach before the gateway has it back. Shorter than any
-/// gateway takes to lose patience with a platform.
-const WAIT_FOR_SOMEBODY: Duration = Duration::from_secs(20);
-
-/// The gateway's pause between two such waits. Not left to its own backoff, which grows to minutes:
-/// whoever attaches in the meantime and asks something would have to sit it out, because nothing may
-/// overtake what is undelivered.
-const PAUSE: Duration = Duration::from_secs(1);
-
 /// The terminal.
 pub struct Terminal;
 
@@ -146,34 +137,29 @@ impl Desk {
         Address { account: self.account.clone(), chat, thread: None }
     }
 
-    /// Tells everybody who is attached, or whoever attaches next.
+    /// Tells everybody who is attached.
     async fn post(
         &self,
         id: &OutboundId,
         to: &Address,
         content: &Content,
     ) -> Result<(), SendError> {
-        self.audience.settle(&to.chat.id, id);
-        let told = async {
-            loop {
-                self.audience.attended(&to.chat.id).await;
-                let posted = self.posted(to, id, content).await;
-                let doing = posted.doing;
-                let Some(line) = Line::of(&Event::Posted(posted), doing) else {
-                    return Err(SendError::Rejected { reason: "too long for a terminal".into() });
-                };
-                if self.audience.tell(&to.chat.id, &line) {
-                    return Ok(());
-                }
-            }
-        };
-        tokio::select! {
-            told = told => told,
-            () = self.clock.sleep(WAIT_FOR_SOMEBODY) => Err(SendError::Throttled { after: PAUSE }),
+        let chat = &to.chat.id;
+        self.audience.settle(chat, id);
+        if self.audience.is_attended(chat) {
+            let posted = self.posted(to, id, content).await;
+            let doing = posted.doing;
+            let line = Line::of(&Event::Posted(posted), doing)
+                .ok_or_else(|| SendError::Rejected { reason: "too long for a terminal".into() })?;
+            self.audience.tell(chat, &line);
         }
+        Ok(())
     }
 }
 
+/// Shows acts at the terminals that are attached. What nobody sees is not lost: it is in the archive
+/// before it is sent, and a terminal begins with the newest of that. To keep it from being delivered
+/// until somebody attaches would hold up everything after it, because nothing may overtake it.
 #[async_trait]
 impl Outgoing for Desk {
     async fn send(&self, outbound: &Outbound) -> Result<Receipt, SendError> {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::{Body, BodyDataStream, Bytes};
@@ -437,23 +436,21 @@ async fn what_is_posted_says_what_kind_of_thing_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_nobody_there_the_gateway_keeps_the_answer_and_soon_tries_again() {
+async fn what_is_said_with_nobody_there_is_the_first_thing_that_is_shown() {
     let bench = bench().await;
-    let tried = bench.say(1, "hello").await;
-    assert_eq!(tried, Err(SendError::Throttled { after: Duration::from_secs(1) }));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_reaches_whoever_attaches_while_it_waits() {
-    let bench = bench().await;
-    let attaching = async {
-        tokio::task::yield_now().await;
-        bench.attach("/conversations/main/stream").await
-    };
-    let (sent, mut terminal) = tokio::join!(bench.say(1, "hello"), attaching);
-    assert_eq!(sent, Ok(()));
-    terminal.hello().await;
-    assert_eq!(terminal.posted().await.text, "hello");
+    bench.shelf.record(Some(1), answered("hello", 1));
+    bench.say(1, "hello").await.unwrap();
+    bench.shelf.record(Some(2), answered("again", 2));
+    let mut terminal = bench.attach("/conversations/main/stream?history=10").await;
+    bench.say(2, "again").await.unwrap();
+    for (position, delivery) in [(Some(1), 1), (Some(2), 2)] {
+        let posted = terminal.posted().await;
+        assert_eq!((posted.position, posted.id), (position, Some(id(delivery))));
+    }
+    assert_eq!(terminal.hello().await, Doing::Idle);
+    // Said while the past was read, it comes twice, by the same id, and not never.
+    assert_eq!(terminal.posted().await.id, Some(id(2)));
+    assert!(terminal.is_silent());
 }
 
 #[tokio::test(start_paused = true)]

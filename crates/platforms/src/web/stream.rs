@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Extension, State};
+use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
-use futures::Stream;
 use futures::stream;
 use talaria_clock::Sleep;
 use tokio::sync::broadcast::error::RecvError;
@@ -26,7 +26,7 @@ const ALIVE_EVERY: Duration = Duration::from_secs(15);
 pub(super) async fn events(
     State(site): State<Arc<Site>>,
     Extension(pass): Extension<Pass>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+) -> Result<impl IntoResponse, Refusal> {
     let seat = site.feed.seat().ok_or(Refusal::TryAgain("too many pages are open"))?;
     let listener = Listener {
         expired: site.clock.sleep(pass.expires.since(site.clock.now())),
@@ -40,9 +40,10 @@ pub(super) async fn events(
     };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;
-        Some((Ok(event), listener))
+        Some((Ok::<_, Infallible>(event), listener))
     });
-    Ok(Sse::new(events))
+    // Proxies that collect answers before they pass them on let this one through as it comes.
+    Ok(([("x-accel-buffering", "no")], Sse::new(events)))
 }
 
 struct Listener {

@@ -98,7 +98,7 @@ macro_rules! store_contract {
                 search_finds_scripts_without_spaces_and_pictures
                 search_takes_operators_and_quotes_as_text
                 search_never_leaves_its_scope
-                search_puts_words_before_parts_and_the_newest_first
+                search_puts_words_before_beginnings_before_parts_and_the_newest_first
                 search_finds_what_was_just_recorded
                 search_does_not_look_at_tool_results
                 search_for_nothing_finds_nothing

@@ -166,10 +166,12 @@ pub async fn search_never_leaves_its_scope(harness: &dyn Harness) {
     }
 }
 
-pub async fn search_puts_words_before_parts_and_the_newest_first(harness: &dyn Harness) {
+pub async fn search_puts_words_before_beginnings_before_parts_and_the_newest_first(
+    harness: &dyn Harness,
+) {
     let texts = ["cart one", "carthorse", "descartes", "cart two", "bogart"];
     let (store, session) = with(harness, &texts).await;
-    let expected = ["[cart] two", "[cart]horse", "[cart] one", "des[cart]es"];
+    let expected = ["[cart] two", "[cart] one", "[cart]horse", "des[cart]es"];
     assert_eq!(excerpts(&*store, &session.key, "cart").await, expected);
     for limit in 0..6 {
         let scope = SearchScope::Conversation(session.key.clone());

@@ -92,6 +92,7 @@ pub(super) fn hand(session: &Session) -> TurnInHand {
         seqs: vec![Seq(1)],
         steers: Vec::new(),
         started: Vec::new(),
+        answered: None,
         delivery: 1,
         spoken: 0,
         deadline: at(1_000_000),

@@ -1,6 +1,7 @@
 //! A home folder for one test.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -13,7 +14,7 @@ pub struct Home {
 /// What else a test wants in the configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clutter<'a> {
-    /// Lines for the account, each with two blanks in front per level below `accounts.bench`.
+    /// Lines for the account.
     pub account: &'a [&'a str],
     /// Whole top-level sections.
     pub sections: &'a str,
@@ -66,6 +67,8 @@ impl Home {
 
     /// Writes a file in it.
     pub fn write(&self, name: &str, text: &str) -> std::io::Result<()> {
-        std::fs::write(self.file(name), text)
+        let file = self.file(name);
+        std::fs::write(&file, text)?;
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600))
     }
 }

@@ -51,7 +51,8 @@ pub(crate) fn echo() -> Arc<dyn Agent> {
 impl Stage {
     /// What this turn answers.
     pub(crate) fn said(&self) -> String {
-        let ours = self.turn.entries.iter().filter(|entry| entry.turn.as_ref() == Some(&self.turn.id));
+        let ours =
+            self.turn.entries.iter().filter(|entry| entry.turn.as_ref() == Some(&self.turn.id));
         let said = ours.filter_map(|entry| match &entry.body {
             EntryBody::Said { text, .. } => Some(text.as_str()),
             _ => None,

@@ -22,11 +22,11 @@ use talaria_model::{
 };
 use talaria_platform::{ByteStream, FileError, FileStore};
 use talaria_session::{Access, Rules, Scope, SessionKey};
-use talaria_store::{Recorded, Store};
+use talaria_store::{Recorded, Store, StoreError};
 
 pub(crate) use agent::{Stage, agent, echo, finished};
-pub(crate) use model::{Deeds, built_in};
 pub(crate) use disk::{Disk, Verb};
+pub(crate) use model::{Deeds, built_in};
 pub(crate) use points::Points;
 pub(crate) use vendor::{Conduct, Hears, MARK, Vendor};
 
@@ -104,6 +104,11 @@ impl World {
         vendor
     }
 
+    /// Lets time pass while no gateway runs.
+    pub(crate) fn sleep(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
     /// One life of the gateway. It ends as abruptly as a process does that is killed.
     pub(crate) fn live<T>(&mut self, play: impl AsyncFnOnce(&Life) -> T) -> T {
         self.points.begin(None);
@@ -120,13 +125,19 @@ impl World {
         outcome.map_or(End::Died, |()| End::Over)
     }
 
+    /// Tries to start a gateway, and lets time pass for whatever it leaves running.
+    pub(crate) fn try_start(&mut self, then: Duration) -> Result<(), StoreError> {
+        self.points.begin(None);
+        runtime().block_on(async {
+            let clock = Arc::new(FakeClock::starting(self.now));
+            let started = Gateway::start(self.parts(clock.clone())).await;
+            clock.sleep(then).await;
+            started.map(|_| ())
+        })
+    }
+
     fn live_until<T>(&mut self, play: impl AsyncFnOnce(&Life) -> T, outcome: &mut Option<T>) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
-        runtime.block_on(async {
+        runtime().block_on(async {
             let clock = Arc::new(FakeClock::starting(self.now));
             let lived = async {
                 let gateway = Gateway::start(self.parts(clock.clone())).await.expect("a start");
@@ -166,6 +177,14 @@ impl World {
             limits: self.limits,
         }
     }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime")
 }
 
 /// A gateway while it lives.
@@ -220,11 +239,8 @@ impl Life {
         let wait = async {
             loop {
                 let counts = self.disk.kept.counts().await.expect("memory answers");
-                let told = self.vendor.truth(|truth| truth.happened.len());
-                let heard = self.disk.kept.cursor(&self.vendor.account()).await;
-                let heard = heard.expect("memory answers");
-                let all = heard.is_none_or(|heard| heard.parse() == Ok(told));
-                if counts.unread + counts.turns_in_hand + counts.undelivered == 0 && all {
+                let open = counts.unread + counts.turns_in_hand + counts.undelivered;
+                if open == 0 && self.vendor.is_heard() {
                     return;
                 }
                 changes.changed().await.expect("the disk outlives the life");

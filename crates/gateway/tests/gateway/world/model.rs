@@ -80,7 +80,8 @@ impl Provider for Parrot {
         } else if wants("hang") {
             (String::new(), call("hang", json!({})))
         } else if wants("choose") {
-            let ask = json!({ "question": format!("Which one for {said}?"), "choices": ["red", "blue"] });
+            let ask =
+                json!({ "question": format!("Which one for {said}?"), "choices": ["red", "blue"] });
             (String::new(), call("ask", ask))
         } else {
             let seen = result.map_or(String::new(), |result| format!(" ({result})"));

@@ -90,11 +90,22 @@ pub(crate) struct Truth {
     pub(crate) acts: Vec<(Timestamp, Outbound)>,
     /// What people see, in the order in which it appeared.
     pub(crate) shown: Vec<Shown>,
+    acknowledged: usize,
     script: Option<Script>,
     refuses: VecDeque<ConnectError>,
     connection: u64,
     lost: Option<LinkError>,
+    connects: Connects,
     panics_on_next_arrival: bool,
+}
+
+/// What happens on the next connection.
+#[derive(Default)]
+enum Connects {
+    #[default]
+    Normally,
+    Never,
+    ByPanicking,
 }
 
 /// A batch that was handed to the gateway.
@@ -124,7 +135,12 @@ impl Shown {
 }
 
 impl Vendor {
-    pub(crate) fn new(account: &'static str, can: Capabilities, hears: Hears, points: Points) -> Self {
+    pub(crate) fn new(
+        account: &'static str,
+        can: Capabilities,
+        hears: Hears,
+        points: Points,
+    ) -> Self {
         Self(Arc::new(Desk {
             account: AccountId::literal(account),
             can,
@@ -139,6 +155,10 @@ impl Vendor {
         self.0.account.clone()
     }
 
+    pub(crate) fn can(&self) -> Capabilities {
+        self.0.can
+    }
+
     /// The account that reaches this vendor.
     pub(crate) fn open(&self) -> Account {
         let vendor = self.clone();
@@ -150,22 +170,28 @@ impl Vendor {
         let refused = {
             let mut truth = self.lock();
             truth.connected.push(position);
+            let known = usize::try_from(position.unwrap_or(0)).expect("small");
+            truth.acknowledged = truth.acknowledged.max(known);
             truth.refuses.pop_front()
         };
         self.bump();
         if let Some(error) = refused {
             return Err(error);
         }
+        let connects = std::mem::take(&mut self.lock().connects);
+        match connects {
+            Connects::Normally => {}
+            Connects::Never => return std::future::pending().await,
+            Connects::ByPanicking => panic!("the test says so"),
+        }
         let connection = self.lock().connection;
         let outgoing = Arc::new(Mouth { vendor: self.clone(), clock: ports.clock, connection });
         let arrivals = self.clone().arrivals(position.unwrap_or(0), connection);
         let incoming = match self.0.hears {
             Hears::Stream => Incoming::Stream(arrivals),
-            Hears::Requests => Incoming::Served {
-                on: Surface::Webhook,
-                routes: axum::Router::new(),
-                arrivals,
-            },
+            Hears::Requests => {
+                Incoming::Served { on: Surface::Webhook, routes: axum::Router::new(), arrivals }
+            }
         };
         Ok(Link { incoming, outgoing })
     }
@@ -202,7 +228,10 @@ impl Vendor {
                         let next = next + events.len();
                         let told = vendor.clone();
                         let ack = Ack::with(move |Committed(verdicts)| {
-                            told.lock().batches[place].verdicts = Some(verdicts);
+                            let mut truth = told.lock();
+                            truth.batches[place].verdicts = Some(verdicts);
+                            truth.acknowledged = truth.acknowledged.max(next);
+                            drop(truth);
                             told.bump();
                         });
                         let cursor =
@@ -306,6 +335,14 @@ impl Vendor {
         self.hangs_up([]);
     }
 
+    pub(crate) fn panics_on_next_connection(&self) {
+        self.lock().connects = Connects::ByPanicking;
+    }
+
+    pub(crate) fn hangs_while_connecting(&self) {
+        self.lock().connects = Connects::Never;
+    }
+
     pub(crate) fn panics_on_next_arrival(&self) {
         self.lock().panics_on_next_arrival = true;
         self.bump();
@@ -320,6 +357,12 @@ impl Vendor {
         let truth = self.lock();
         let shown = truth.shown.iter().filter(|shown| shown.to == *to);
         shown.map(|shown| shown.content.text.clone()).collect()
+    }
+
+    /// Whether everything that happened has been acknowledged.
+    pub(crate) fn is_heard(&self) -> bool {
+        let truth = self.lock();
+        truth.acknowledged == truth.happened.len()
     }
 
     pub(crate) fn truth<T>(&self, read: impl FnOnce(&Truth) -> T) -> T {
