@@ -314,8 +314,12 @@ function list({ conversation: id, text, files, at }) {
 
 function onOutbox(message, gone) {
   const transcript = transcripts.get(message.conversation);
-  if (gone) transcript?.unwrite(message.id);
-  else transcript?.write(message);
+  if (gone) {
+    transcript?.unwrite(message.id);
+    if (outbox.of(message.conversation).length === 0) begun.delete(message.conversation);
+  } else {
+    transcript?.write(message);
+  }
   if (message.conversation === current) show();
 }
 

@@ -4,7 +4,7 @@ import { fileAddress } from "./api.js";
 import { byId, copyButton, day, el, icon, showRendered, size, time } from "./dom.js";
 
 /** Closer to the end than this, the view follows what is new. */
-const NEAR_END = 120;
+const NEAR_END = 60;
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -15,6 +15,8 @@ export class View {
     this.elements = new Map();
     [this.scroll, this.log, this.olderMark, this.latest] = ["scroll", "log", "older", "latest"].map(byId);
     this.following = true;
+    this.top = 0;
+    this.height = 0;
     this.latest.append(icon("down"));
     this.latest.addEventListener("click", () => this.toEnd("smooth"));
     this.scroll.addEventListener("scroll", () => this.#scrolled(), { passive: true });
@@ -85,7 +87,11 @@ export class View {
   #scrolled() {
     const { scrollHeight, scrollTop, clientHeight } = this.scroll;
     const left = scrollHeight - scrollTop - clientHeight;
-    this.following = left < NEAR_END;
+    // Only a person moves up on a page that keeps its size; all else just moves the end away.
+    if (left > 1 && scrollTop < this.top && clientHeight === this.height) this.following = false;
+    else if (left < NEAR_END && scrollTop > this.top) this.following = true;
+    this.top = scrollTop;
+    this.height = clientHeight;
     this.latest.hidden = left < clientHeight / 2;
   }
 

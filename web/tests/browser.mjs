@@ -85,6 +85,9 @@ async function ask(text, on = page) {
   await idle(on);
 }
 
+const fromEnd = (on = page) =>
+  on.locator("#scroll").evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight);
+
 /** Every message on the page has its entry. */
 const recorded = () =>
   page.waitForFunction(() => !document.querySelector('.said:not([data-state="recorded"])'), null, { timeout: 40_000 });
@@ -150,6 +153,11 @@ check("an answer appears while it is written, with code and tables", async () =>
   assert.deepEqual([...new Set(lengths)].sort((a, b) => a - b), lengths, `it grows: ${lengths}`);
   assert.equal(await page.locator("#stop").isVisible(), true);
   await shot("streaming");
+  assert.ok((await fromEnd()) < 2, "the page follows the answer");
+  await page.locator("#scroll").hover();
+  await page.mouse.wheel(0, -30);
+  await page.waitForTimeout(1500);
+  assert.ok((await fromEnd()) > 60, "whoever scrolls back is left to read");
   await idle();
   const answer = page.locator(".spoken").last();
   assert.equal(await answer.getAttribute("aria-busy"), null);
@@ -435,6 +443,10 @@ check("it is at home on a phone, in light and in dark", async () => {
   await shot("phone-welcome", phone);
   await ask("Please give me a long answer", phone);
   await shot("phone", phone);
+  await phone.setViewportSize({ width: PHONE.height, height: PHONE.width });
+  await phone.waitForTimeout(200);
+  assert.ok((await fromEnd(phone)) < 2, "a turned phone stays at the end");
+  await phone.setViewportSize(PHONE);
   const sideways = () => phone.evaluate(() => document.scrollingElement.scrollWidth - innerWidth);
   assert.ok((await sideways()) <= 0, "nothing sticks out");
   await phone.locator(".spoken .table").scrollIntoViewIfNeeded();

@@ -3,6 +3,10 @@
 //! The only crate that may ask the operating system for the time. Everything else takes a `Clock`,
 //! so that a test can say what time it is and a simulation can let a day pass in a millisecond.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the crate that they are banned in favour of"
+)]
 
 use std::future::Future;
 use std::pin::Pin;

@@ -26,6 +26,8 @@ pub(crate) struct Chat {
     pub(crate) to: Address,
     outbox: Mutex<Outbox>,
     pub(crate) wake: Notify,
+    /// Held while a preview is being named in the store.
+    naming: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -38,7 +40,8 @@ struct Outbox {
     pace: Pace,
     /// Answers that grow. Several people can be answered in one chat at the same time.
     shown: Vec<Shown>,
-    /// The newest deliveries that were decided, the latest last. They grow no more.
+    /// The newest deliveries whose text is decided or about to be, the latest last. They grow no
+    /// more.
     decided: VecDeque<OutboundId>,
 }
 
@@ -124,9 +127,16 @@ impl Chat {
         self.lock().pace = Pace::Carrying;
     }
 
-    /// Whether the text of a delivery is there, so that nothing of it needs to be shown any more.
+    /// Whether a delivery grows no more.
     pub(crate) fn is_decided(&self, id: &OutboundId) -> bool {
         self.lock().decided.contains(id)
+    }
+
+    /// Keeps the delivery from being decided until the returned value is dropped. None when it is
+    /// too late for that.
+    pub(crate) async fn name(&self, id: &OutboundId) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let naming = self.naming.lock().await;
+        (!self.is_decided(id)).then_some(naming)
     }
 
     /// Puts back what is tried again later; nothing may overtake it.
@@ -154,14 +164,24 @@ impl Outbox {
         self.missed = true;
     }
 
-    /// The text of a delivery is there: its preview has served its purpose.
     fn decide(&mut self, id: OutboundId) {
-        self.shown.retain(|shown| shown.id != id);
-        if self.decided.back() != Some(&id) {
+        if !self.decided.contains(&id) {
             self.decided.push_back(id);
         }
         if self.decided.len() > DECIDED {
             self.decided.pop_front();
+        }
+    }
+}
+
+/// Says that these are about to be made durable. A preview that the store does not know of by then
+/// will not be posted: after a crash, nobody would know that something may be visible.
+pub(crate) async fn decide(shared: &Shared, parcels: &[Outbound]) {
+    for outbound in parcels.iter().filter(|outbound| outbound.id.part == 0) {
+        let chat = shared.chats.lock().get(&outbound.to).cloned();
+        if let Some(chat) = chat {
+            let _naming = chat.naming.lock().await;
+            chat.lock().decide(outbound.id.clone());
         }
     }
 }
@@ -174,7 +194,7 @@ pub(crate) fn offer(shared: &Arc<Shared>, parcels: Vec<Outbound>, inherited: Opt
             let mut outbox = chat.lock();
             let delivery = outbound.id.with_part(0);
             let is_inherited = inherited == Some(&delivery);
-            outbox.decide(delivery);
+            outbox.shown.retain(|shown| shown.id != delivery);
             if outbox.behind || is_inherited || outbox.parcels.len() >= shared.limits.outbox {
                 outbox.leave_to_store();
             } else {
@@ -231,7 +251,12 @@ pub(crate) async fn resume(shared: &Arc<Shared>) -> Result<(), StoreError> {
 fn with_chat(shared: &Arc<Shared>, to: Address, tell: impl FnOnce(&Chat)) -> Arc<Chat> {
     let mut chats = shared.chats.lock();
     let chat = chats.entry(to).or_insert_with_key(|to| {
-        let chat = Arc::new(Chat { to: to.clone(), outbox: Mutex::default(), wake: Notify::new() });
+        let chat = Arc::new(Chat {
+            to: to.clone(),
+            outbox: Mutex::default(),
+            wake: Notify::new(),
+            naming: tokio::sync::Mutex::default(),
+        });
         shared.tasks.spawn(delivery::run(shared.clone(), chat.clone()));
         chat
     });

@@ -337,6 +337,7 @@ impl Courier {
     /// Shows the newest state of the answers that grow, then waits for something to do.
     async fn show(&mut self, mut shown: Vec<Shown>) {
         self.visible.retain(|id, _| shown.iter().any(|shown| shown.id == *id));
+        shown.retain(|shown| !self.chat.is_decided(&shown.id));
         let now = self.shared.clock.now();
         let next = shown.iter_mut().filter_map(|shown| {
             let preview = shown.preview.borrow_and_update().clone();
@@ -444,20 +445,18 @@ impl Courier {
         let outgoing = self.outgoing.borrow().clone()?;
         let act = Act::Post(self.first_part(id, content));
         let outbound = Outbound { id: id.clone(), to: self.chat.to.clone(), act };
+        let naming = self.chat.name(id).await?;
         self.shared.store.preview(&outbound).await.ok()?;
-        let (settlement, seen) = if self.chat.is_decided(id) {
-            (Settlement::Previewed(None), None)
-        } else {
-            match self.send(outgoing.as_ref(), &outbound).await {
-                Ok(Receipt { message: Some(message), .. }) => {
-                    (Settlement::Previewed(Some(message.clone())), Some(Seen::Message(message)))
-                }
-                // Visible without a name is as good as not knowing: it cannot be edited.
-                Ok(Receipt { message: None, .. }) | Err(SendError::Unconfirmed { .. }) => {
-                    (Settlement::Unsure, Some(Seen::Unsure))
-                }
-                Err(_) => (Settlement::Previewed(None), None),
+        drop(naming);
+        let (settlement, seen) = match self.send(outgoing.as_ref(), &outbound).await {
+            Ok(Receipt { message: Some(message), .. }) => {
+                (Settlement::Previewed(Some(message.clone())), Some(Seen::Message(message)))
             }
+            // Visible without a name is as good as not knowing: it cannot be edited.
+            Ok(Receipt { message: None, .. }) | Err(SendError::Unconfirmed { .. }) => {
+                (Settlement::Unsure, Some(Seen::Unsure))
+            }
+            Err(_) => (Settlement::Previewed(None), None),
         };
         if let Err(error) = self.shared.store.settle(id, settlement).await {
             tracing::warn!(%error, "a preview could not be recorded");

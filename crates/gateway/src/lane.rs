@@ -302,6 +302,7 @@ impl Driver {
             };
             let commit = self.commit_of(&next, &effects);
             let parcels = commit.outbox.clone();
+            crate::chats::decide(&self.shared, &parcels).await;
             match self.shared.store.commit(commit).await {
                 Ok(()) => {
                     self.session = Some(next);

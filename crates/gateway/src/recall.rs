@@ -35,9 +35,15 @@ impl Recall for StoreRecall {
         } else {
             SearchScope::Conversation(SessionKey::between(&scope.from.id, &scope.at, self.scope))
         };
-        let found =
-            self.store.search(within, query, limit).await.map_err(|error| error.to_string())?;
-        let memories = found.into_iter().map(|found| Memory {
+        let found = self
+            .store
+            .search(within, query, limit + THIS_TURN)
+            .await
+            .map_err(|error| error.to_string())?;
+        // What was just said always fits best and helps least.
+        let is_news = |found: &Found| found.recorded.entry.turn.as_ref() != Some(&scope.turn);
+        let found = found.into_iter().filter(is_news).take(limit);
+        let memories = found.map(|found| Memory {
             when: talaria_clock::rfc3339(found.recorded.entry.at),
             conversation: found.title,
             who: match &found.recorded.entry.body {

@@ -15,7 +15,7 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 const APPLICATION: i32 = 0x5441_4C41;
 
 /// Each step leads from its place in the list to the next version, in one transaction.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/1.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[include_str!("../migrations/1.sql")];
 
 /// A larger file is not checked while somebody waits for the gateway to start. What is damaged in it
 /// is reported when it is read, or by `SqliteStore::check`.
@@ -192,6 +192,8 @@ pub(crate) fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connect
 fn write_ahead(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))?;
     conn.pragma_update(None, "synchronous", "full")?;
+    // A log that grew while somebody read for long does not stay that large.
+    conn.pragma_update(None, "journal_size_limit", 8 << 20)?;
     conn.pragma_update(None, "foreign_keys", "on")
 }
 

@@ -4,7 +4,7 @@
 //! pool, because a connection with its prepared statements stays where it is.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -39,12 +39,14 @@ struct Queue {
 #[derive(Default)]
 struct Waiting {
     reads: VecDeque<Read>,
+    readers: usize,
     closed: bool,
 }
 
 impl Readers {
     pub(crate) fn start(path: &Path) -> std::io::Result<Self> {
         let queue = Arc::new(Queue::default());
+        queue.lock().readers = READERS;
         let threads = (0..READERS).map(|_| {
             let (queue, path) = (queue.clone(), path.to_owned());
             std::thread::Builder::new()
@@ -66,7 +68,7 @@ impl Readers {
             drop(room);
             // Whoever stopped waiting does not want to know.
             drop(sender.send(conn.and_then(work)));
-        }));
+        }))?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
@@ -91,9 +93,15 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, read: Read) {
-        self.lock().reads.push_back(read);
+    fn push(&self, read: Read) -> Result<(), StoreError> {
+        let mut waiting = self.lock();
+        if waiting.readers == 0 {
+            return Err(stopped());
+        }
+        waiting.reads.push_back(read);
+        drop(waiting);
         self.arrived.notify_one();
+        Ok(())
     }
 
     fn next(&self) -> Option<Read> {
@@ -110,8 +118,22 @@ impl Queue {
     }
 }
 
+/// Says that a reader is gone. Nobody may wait for the last one.
+struct Leaving<'a>(&'a Queue);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        waiting.readers -= 1;
+        if waiting.readers == 0 {
+            waiting.reads.clear();
+        }
+    }
+}
+
 /// A reader opens its connection when it is first needed.
-fn serve(queue: &Queue, path: &PathBuf) {
+fn serve(queue: &Queue, path: &Path) {
+    let _leaving = Leaving(queue);
     let mut open: Option<Connection> = None;
     while let Some(read) = queue.next() {
         if open.is_none() {

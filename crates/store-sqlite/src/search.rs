@@ -223,11 +223,12 @@ impl Desk {
         let Some(place) = self.place(scope)? else { return Ok(Vec::new()) };
         self.mended(|desk| {
             match desk.take_up(TAKEN_UP_FIRST) {
+                Ok(Taken::All | Taken::Some) => {}
                 // A full disk is no reason not to answer from what is there.
                 Err(Trouble::Index(error)) if is_passing(&error) => {
                     tracing::warn!(%error, "the search index does not follow");
                 }
-                other => drop(other?),
+                Err(trouble) => return Err(trouble),
             }
             desk.look_up(&place, query, limit)
         })

@@ -52,11 +52,16 @@ impl Batch {
         let account = account(conn, &self.account)?;
         let mut admitted = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
+            let sql = "SELECT seq FROM journal WHERE account = ? AND event = ?";
+            if let Some(first) = maybe(conn, sql, params![account, row.event], |row| row.get(0))? {
+                admitted.push(Admitted::Repeated(seq(first)));
+                continue;
+            }
             let conversation = conversation(conn, &row.key)?;
-            let inserted = execute(
+            execute(
                 conn,
                 "INSERT INTO journal (account, conversation, state, at, event, detail, inbound)
-                 VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account, event) DO NOTHING",
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
                 params![
                     account,
                     conversation,
@@ -67,13 +72,7 @@ impl Batch {
                     row.inbound,
                 ],
             )?;
-            admitted.push(if inserted == 1 {
-                Admitted::Journalled(seq(conn.last_insert_rowid()))
-            } else {
-                let sql = "SELECT seq FROM journal WHERE account = ? AND event = ?";
-                let first = one(conn, sql, params![account, row.event], |row| row.get(0))?;
-                Admitted::Repeated(seq(first))
-            });
+            admitted.push(Admitted::Journalled(seq(conn.last_insert_rowid())));
         }
         if let Some(cursor) = &self.cursor {
             let sql = "UPDATE account SET cursor = ? WHERE id = ?";

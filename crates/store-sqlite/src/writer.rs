@@ -23,11 +23,9 @@ const ROOM: usize = 1024;
 /// How many writes share a commit at most.
 const GROUP: usize = 256;
 
-/// The log is carried over into the file when it has more pages than this: 4 MiB.
+/// The log is carried over into the file whenever it has grown by so many pages: 4 MiB. It then
+/// begins anew, unless somebody is reading from it just then.
 const LOG_PAGES: i32 = 1024;
-
-/// With more than this, readers are waited for, so that the log can begin anew: 32 MiB.
-const LOG_PAGES_AT_MOST: i32 = 8192;
 
 /// After this long without a write, what is left in the log is carried over.
 const QUIET: Duration = Duration::from_secs(1);
@@ -56,7 +54,7 @@ struct Ran {
 impl Writer {
     pub(crate) fn start(conn: Connection) -> std::io::Result<Self> {
         let (jobs, queue) = channel();
-        let mut desk = Desk { conn, queue, log_pages: Arc::default() };
+        let mut desk = Desk { conn, queue, log_pages: Arc::default(), carried_over: 0 };
         let thread =
             std::thread::Builder::new().name("store-writer".into()).spawn(move || desk.run())?;
         Ok(Self { jobs: Some(jobs), room: Arc::new(Semaphore::new(ROOM)), thread: Some(thread) })
@@ -120,8 +118,10 @@ fn stopped() -> StoreError {
 struct Desk {
     conn: Connection,
     queue: Receiver<Job>,
-    /// Pages in the log that may not be in the file yet.
+    /// Pages in the log after the last commit.
     log_pages: Arc<AtomicI32>,
+    /// How many of them are in the file.
+    carried_over: i32,
 }
 
 impl Desk {
@@ -142,8 +142,8 @@ impl Desk {
                 }
             }
             self.commit(&mut writes);
-            if self.log_pages.load(Ordering::Relaxed) > LOG_PAGES {
-                self.checkpoint();
+            if self.not_carried_over() > LOG_PAGES {
+                self.carry_over("PASSIVE");
             }
             if let Some(sender) = other {
                 self.tidy();
@@ -155,11 +155,11 @@ impl Desk {
 
     /// Waits for work; none when the store is gone.
     fn next(&mut self) -> Option<Job> {
-        if self.log_pages.load(Ordering::Relaxed) > 0 {
+        if self.not_carried_over() > 0 {
             match self.queue.recv_timeout(QUIET) {
                 Ok(job) => return Some(job),
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => self.checkpoint(),
+                Err(RecvTimeoutError::Timeout) => self.carry_over("PASSIVE"),
             }
         }
         self.queue.recv().ok()
@@ -224,20 +224,25 @@ impl Desk {
         }
     }
 
-    fn checkpoint(&self) {
+    fn not_carried_over(&mut self) -> i32 {
         let pages = self.log_pages.load(Ordering::Relaxed);
-        let how = if pages > LOG_PAGES_AT_MOST { "RESTART" } else { "PASSIVE" };
-        self.carry_over(how);
-    }
-
-    fn carry_over(&self, how: &str) {
-        match self.conn.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(())) {
-            Ok(()) => self.log_pages.store(0, Ordering::Relaxed),
-            Err(error) => tracing::warn!(%error, "the log of the store cannot be carried over"),
+        if pages < self.carried_over {
+            // It began anew.
+            self.carried_over = 0;
         }
+        pages - self.carried_over
     }
 
-    fn tidy(&self) {
+    fn carry_over(&mut self, how: &str) {
+        let carried = self.conn.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()));
+        if let Err(error) = carried {
+            tracing::warn!(%error, "the log of the store cannot be carried over");
+        }
+        // Also when it could not be: the next try comes when the log has grown as much again.
+        self.carried_over = self.log_pages.load(Ordering::Relaxed);
+    }
+
+    fn tidy(&mut self) {
         if let Err(error) = self.conn.execute_batch("PRAGMA optimize") {
             tracing::warn!(%error, "the store is not optimized");
         }

@@ -177,7 +177,7 @@ impl Progress {
             }
             (stage, Settlement::Again { at }) => {
                 if stage == Stage::Leaving {
-                    self.attempts -= 1;
+                    self.attempts = self.attempts.saturating_sub(1);
                 }
                 self.stage = Stage::Waiting;
                 self.not_before = Some(*at);

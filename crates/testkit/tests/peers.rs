@@ -1,4 +1,5 @@
 //! The peers are held to what they promise: tests that rest on them are only as good as they are.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::time::Duration;
 
@@ -171,14 +172,14 @@ async fn complete(llm: &FakeLlm, body: Value) -> (u16, String) {
 /// The words of a stream, and how it ended.
 fn spoken(stream: &str) -> (String, bool) {
     let mut text = String::new();
-    let events = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut events = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     for event in events.clone().filter(|event| *event != "[DONE]") {
         let event: Value = serde_json::from_str(event).unwrap();
         if let Some(word) = event["choices"][0]["delta"]["content"].as_str() {
             text.push_str(word);
         }
     }
-    (text, events.last() == Some("[DONE]"))
+    (text, events.next_back() == Some("[DONE]"))
 }
 
 #[tokio::test]

@@ -238,3 +238,32 @@ fn a_turn_with_an_unsafe_tool_survives_every_death() {
 fn a_turn_with_a_question_survives_every_death() {
     die_everywhere(QUESTION, Some(1));
 }
+
+#[test]
+fn zz_hasty() {
+        let mut bad = Vec::new();
+        for (platform, can) in platforms() {
+            for moment in 0.. {
+                let mut story = Story::begin(can, SIMPLE_TURN);
+                story.world.disk.answers_late(crate::world::Verb::Commit, std::time::Duration::from_millis(50));
+                story.world.vendor().first([crate::world::Conduct::Refuses(talaria_platform::SendError::Throttled{after: std::time::Duration::from_secs(1)})]);
+                story.world.agent = crate::world::agent(move |stage| async move {
+                    let text = format!("{} and so the story goes on to its very end. done", stage.echo());
+                    stage.show(&text);
+                    talaria_clock::Clock::sleep(&talaria_clock::SystemClock, std::time::Duration::from_millis(1990)).await;
+                    stage.finish(&text).await;
+                });
+                if story.die_at(moment) == End::Over {
+                    println!("{:?}", story.world.points.passed());
+                    break;
+                }
+                let trace = story.world.points.passed();
+                story.live();
+                let problems = story.problems();
+                if !problems.is_empty() {
+                    bad.push(format!("{platform} at {moment}: {trace:?} {problems:?}"));
+                }
+            }
+        }
+        for b in &bad { println!("{b}"); }
+}

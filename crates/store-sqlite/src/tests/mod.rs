@@ -1,12 +1,24 @@
 //! The suite of the contract, and what is particular to SQLite.
 
+mod differential;
+mod faults;
+mod opening;
+mod recorded;
+mod searching;
+mod seen;
+
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use talaria_store::Store;
+use talaria_model::{
+    AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Entry, EntryBody, EventId, Inbound,
+    InboundKind, Message, Outbound, OutboundId, Sender, SenderId, Seq, SessionId, Timestamp,
+};
+use talaria_session::{Event, Session, SessionKey, TurnInHand};
 use talaria_store::contract::Harness;
+use talaria_store::{Commit, Store};
 use tempfile::TempDir;
 
 use crate::SqliteStore;
@@ -42,3 +54,80 @@ fn copy(from: &Path, to: &Path) {
 }
 
 talaria_store::store_contract!(on_sqlite, Killed::default());
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn key(account: &str, chat: &str) -> SessionKey {
+    SessionKey {
+        account: AccountId::new(account).expect("a test's id"),
+        kind: ChatKind::Dm,
+        chat: ChatId::new(chat).expect("a test's id"),
+        thread: None,
+        member: None,
+    }
+}
+
+fn address(key: &SessionKey) -> Address {
+    Address {
+        account: key.account.clone(),
+        chat: Chat { id: key.chat.clone(), kind: key.kind },
+        thread: key.thread.clone(),
+    }
+}
+
+fn alice() -> Sender {
+    Sender { id: SenderId::literal("alice"), name: None }
+}
+
+fn session(key: &SessionKey) -> Session {
+    Session::begin(key.clone(), address(key), at(1), Default::default())
+}
+
+fn inbound(key: &SessionKey, event: &str) -> Inbound {
+    Inbound {
+        id: EventId::new(event).expect("a test's id"),
+        at: at(1),
+        from: alice(),
+        to: address(key),
+        kind: InboundKind::Said(Message { text: event.into(), ..Message::default() }),
+    }
+}
+
+/// A turn that the session has begun.
+fn hand(session: &Session) -> TurnInHand {
+    let mut session = session.clone();
+    let event = Event::Arrived { seq: Seq(1), inbound: inbound(&session.key, "first") };
+    session.step(event, at(1));
+    session.hand().cloned().expect("a message begins a turn")
+}
+
+fn entry(number: u32, text: &str) -> Entry {
+    let body = EntryBody::Said { from: alice(), text: text.into(), files: Vec::new() };
+    Entry { number, at: at(1), turn: None, body }
+}
+
+fn post(session: &SessionId, to: &Address, delivery: u32, part: u16) -> Outbound {
+    Outbound {
+        id: OutboundId { session: session.clone(), delivery, part },
+        to: to.clone(),
+        act: Act::Post(Content::text(format!("delivery {delivery}.{part}"))),
+    }
+}
+
+/// A step that changes nothing else.
+fn step(session: &Session) -> Commit {
+    Commit {
+        session: session.clone(),
+        journal: Vec::new(),
+        entries: Vec::new(),
+        outbox: Vec::new(),
+        at: at(1),
+    }
+}
+
+/// A step that records a text.
+fn recording(session: &Session, number: u32, text: &str) -> Commit {
+    Commit { entries: vec![(session.id.clone(), entry(number, text))], ..step(session) }
+}

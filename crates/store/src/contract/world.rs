@@ -3,9 +3,9 @@
 use talaria_model::{
     AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Entry, EntryBody, EventId, Inbound,
     InboundKind, Message, MessageId, Outbound, OutboundId, Receipt, Sender, SenderId, Seq,
-    SessionId, Timestamp, TurnId, Usage,
+    SessionId, Timestamp, Usage,
 };
-use talaria_session::{Phase, Session, SessionKey, TurnInHand};
+use talaria_session::{Event, Phase, Session, SessionKey, TurnInHand};
 
 use crate::{
     Admitted, Commit, Delivered, JournalChange, JournalState, Parcel, ParcelState, Settlement,
@@ -85,19 +85,10 @@ pub(super) fn thinking(session: &Session) -> Phase {
 }
 
 pub(super) fn hand(session: &Session) -> TurnInHand {
-    TurnInHand {
-        turn: TurnId { session: session.id.clone(), number: 1 },
-        from: alice(),
-        to: session.at.clone(),
-        seqs: vec![Seq(1)],
-        steers: Vec::new(),
-        started: Vec::new(),
-        answered: None,
-        delivery: 1,
-        spoken: 0,
-        deadline: at(1_000_000),
-        deaths: 0,
-    }
+    let mut session = session.clone();
+    let event = Event::Arrived { seq: Seq(1), inbound: said(&session.key, "first", "hello") };
+    session.step(event, at(1));
+    session.hand().cloned().expect("a message begins a turn")
 }
 
 /// A step of a session that changes nothing else.

@@ -151,8 +151,9 @@ impl World {
             };
             let limit = clock.sleep(Duration::from_secs(365 * 24 * 60 * 60));
             tokio::select! {
-                lived = lived => *outcome = Some(lived),
+                biased;
                 () = self.points.died() => {}
+                lived = lived => *outcome = Some(lived),
                 () = limit => panic!("a year passed in vain"),
             }
             self.now = clock.now() + Duration::from_secs(1);

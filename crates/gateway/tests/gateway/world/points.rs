@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 /// Counts the moments and dies at the one it is told. Clones are the same one.
 #[derive(Clone, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct Points(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     count: Mutex<Count>,
-    died: Notify,
+    died: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Points {
             count.passed.push(name.to_owned());
             if count.dies_at == Some(here) {
                 count.dead = true;
-                self.0.died.notify_one();
+                self.0.died.send_replace(true);
             }
             count.dead
         };
@@ -44,11 +44,13 @@ impl Points {
     pub(crate) fn begin(&self, dies_at: Option<usize>) {
         let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count = Count { dies_at, ..Count::default() };
+        self.0.died.send_replace(false);
     }
 
     /// Completes when the process has died.
     pub(crate) async fn died(&self) {
-        self.0.died.notified().await;
+        let mut died = self.0.died.subscribe();
+        died.wait_for(|died| *died).await.expect("we hold the other end");
     }
 
     /// The moments that passed.

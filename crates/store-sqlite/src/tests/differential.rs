@@ -1,0 +1,239 @@
+//! Whatever is done, in whatever order, with whatever crashes: SQLite shows what memory shows.
+
+use proptest::prelude::*;
+use talaria_model::{MessageId, Receipt, Seq, SessionId, TurnId};
+use talaria_session::{Phase, Waiting};
+use talaria_store::contract::Harness;
+use talaria_store::{
+    Commit, Delivered, JournalChange, JournalState, MemoryStore, Settlement, Store,
+};
+
+use super::seen::{Asked, seen};
+use super::{Killed, address, alice, at, entry, hand, inbound, key, post, session, step};
+
+const CHATS: [(&str, &str); 4] = [("one", "c"), ("one", "d"), ("two", "c"), ("two", "會議")];
+const TEXTS: [&str; 6] =
+    ["the blue whale", "Blue whales sing", "bluebird", "我们明天开会议吗", "a -> b", "naïve"];
+
+#[derive(Debug, Clone)]
+enum Op {
+    Admit { account: usize, events: Vec<(usize, u8, u8)>, cursor: Option<u8> },
+    Step(Steps),
+    Preview(Part),
+    Attempt(Part),
+    Settle(Part, u8),
+    Recover,
+    Close,
+    Restart,
+    Prune(u8),
+}
+
+#[derive(Debug, Clone)]
+struct Steps {
+    chat: usize,
+    life: u8,
+    /// Whose life it claims to be.
+    of: usize,
+    thinking: bool,
+    waiting: bool,
+    journal: Vec<(u8, u8)>,
+    entries: Vec<(u8, usize)>,
+    outbox: Vec<(u32, u16, usize)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    chat: usize,
+    life: u8,
+    delivery: u32,
+    part: u16,
+}
+
+fn chat() -> impl Strategy<Value = usize> {
+    0..CHATS.len()
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    (chat(), 0..2u8, 1..4u32, 0..2u16).prop_map(|(chat, life, delivery, part)| Part {
+        chat,
+        life,
+        delivery,
+        part,
+    })
+}
+
+fn steps() -> impl Strategy<Value = Steps> {
+    let whose = prop_oneof![20 => Just(None), 1 => chat().prop_map(Some)];
+    (
+        (chat(), 0..2u8, whose),
+        (any::<bool>(), any::<bool>()),
+        prop::collection::vec((1..20u8, 0..7u8), 0..3),
+        prop::collection::vec((0..2u8, 0..TEXTS.len()), 0..3),
+        prop::collection::vec((1..4u32, 0..2u16, chat()), 0..3),
+    )
+        .prop_map(|((chat, life, whose), (thinking, waiting), journal, entries, outbox)| {
+            Steps {
+                chat,
+                life,
+                of: whose.unwrap_or(chat),
+                thinking,
+                waiting,
+                journal,
+                entries,
+                outbox,
+            }
+        })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let admit = (
+        0..2usize,
+        prop::collection::vec((0..2usize, 0..12u8, 0..7u8), 0..4),
+        prop::option::of(0..9u8),
+    );
+    prop_oneof![
+        6 => admit.prop_map(|(account, events, cursor)| Op::Admit { account, events, cursor }),
+        8 => steps().prop_map(Op::Step),
+        3 => part().prop_map(Op::Preview),
+        4 => part().prop_map(Op::Attempt),
+        6 => (part(), 0..7u8).prop_map(|(part, how)| Op::Settle(part, how)),
+        1 => Just(Op::Recover),
+        1 => Just(Op::Close),
+        1 => Just(Op::Restart),
+        1 => (0..40u8).prop_map(Op::Prune),
+    ]
+}
+
+fn life(chat: usize, number: u8) -> SessionId {
+    SessionId::new(format!("life {number} of {chat}")).expect("a test's id")
+}
+
+fn journal_state(code: u8) -> JournalState {
+    match code {
+        0 => JournalState::Unread,
+        1 => JournalState::Taken,
+        2 => JournalState::Bound(TurnId { session: life(0, 0), number: 1 }),
+        3 => JournalState::Handled,
+        4 => JournalState::Ignored("nothing".into()),
+        5 => JournalState::Denied("no".into()),
+        _ => JournalState::Quarantined("bad".into()),
+    }
+}
+
+fn settlement(code: u8, now: i64) -> Settlement {
+    let message = Some(MessageId::new(format!("m{now}")).expect("a test's id"));
+    match code {
+        0 => Settlement::Delivered(Receipt { message, at: at(now) }),
+        1 => Settlement::Previewed(message),
+        2 => Settlement::Previewed(None),
+        3 => Settlement::Again { at: at(now + 5) },
+        4 => Settlement::Plain,
+        5 => Settlement::Unsure,
+        _ => Settlement::Abandoned { reason: "late".into() },
+    }
+}
+
+fn commit(steps: &Steps, now: i64) -> Commit {
+    let key = key(CHATS[steps.chat].0, CHATS[steps.chat].1);
+    let mut session = session(&key);
+    session.id = life(steps.of, steps.life);
+    session.updated = at(now);
+    session.title = format!("title at {now}");
+    if steps.thinking {
+        session.phase = Phase::Thinking(hand(&session));
+    }
+    if steps.waiting {
+        let message = Default::default();
+        session.waiting.push_back(Waiting {
+            seq: Seq(1),
+            from: alice(),
+            to: address(&key),
+            message,
+        });
+    }
+    let change = |(seq, state): &(u8, u8)| JournalChange {
+        seq: Seq(u64::from(*seq)),
+        state: journal_state(*state),
+    };
+    let record = |(number, text): &(u8, usize)| (life(steps.chat, *number), entry(1, TEXTS[*text]));
+    let outbox = |(delivery, part, to): &(u32, u16, usize)| {
+        let to = address(&super::key(CHATS[*to].0, CHATS[*to].1));
+        post(&life(steps.chat, steps.life), &to, *delivery, *part)
+    };
+    Commit {
+        journal: steps.journal.iter().map(change).collect(),
+        entries: steps.entries.iter().map(record).collect(),
+        outbox: steps.outbox.iter().map(outbox).collect(),
+        at: at(now),
+        ..step(&session)
+    }
+}
+
+async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
+    let outbound = |part: &Part| {
+        let to = address(&key(CHATS[part.chat].0, CHATS[part.chat].1));
+        post(&life(part.chat, part.life), &to, part.delivery, part.part)
+    };
+    match op {
+        Op::Admit { account, events, cursor } => {
+            let event = |(chat, event, state): &(usize, u8, u8)| {
+                // An event belongs to one chat, whenever it comes.
+                let (account, chat) = CHATS[account * 2 + (chat + usize::from(*event)) % 2];
+                let key = key(account, chat);
+                let inbound = inbound(&key, &event.to_string());
+                (key, inbound, journal_state(*state))
+            };
+            let delivered = Delivered {
+                account: key(CHATS[account * 2].0, "c").account,
+                events: events.iter().map(event).collect(),
+                cursor: cursor.map(|cursor| cursor.to_string()),
+                at: at(now),
+            };
+            format!("{:?}", store.admit(delivered).await)
+        }
+        Op::Step(steps) => format!("{:?}", store.commit(commit(steps, now)).await),
+        Op::Preview(part) => format!("{:?}", store.preview(&outbound(part)).await),
+        Op::Attempt(part) => format!("{:?}", store.attempt(&outbound(part).id).await),
+        Op::Settle(part, how) => {
+            format!("{:?}", store.settle(&outbound(part).id, settlement(*how, now)).await)
+        }
+        Op::Recover => format!("{:?}", store.recover().await),
+        Op::Close => format!("{:?}", store.close().await),
+        Op::Restart => String::new(),
+        Op::Prune(back) => format!("{:?}", store.prune(at(now - i64::from(*back))).await),
+    }
+}
+
+fn asked() -> Asked {
+    let keys: Vec<_> = CHATS.iter().map(|(account, chat)| key(account, chat)).collect();
+    Asked {
+        addresses: keys.iter().map(address).collect(),
+        lives: (0..CHATS.len()).flat_map(|chat| [life(chat, 0), life(chat, 1)]).collect(),
+        queries: vec!["blue", "whale blue", "whal", "bird", "会议", "->", "NAIVE", "e"],
+        keys,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn sqlite_and_memory_show_the_same(ops in prop::collection::vec(op(), 1..60)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let (harness, memory, asked) = (Killed::default(), MemoryStore::new(), asked());
+            let mut sqlite = harness.open().await;
+            for (now, op) in (1..).zip(&ops) {
+                if matches!(op, Op::Restart) {
+                    prop_assert_eq!(seen(&*sqlite, &asked).await, seen(&memory, &asked).await);
+                    sqlite = harness.open().await;
+                }
+                let (one, other) =
+                    (apply(&*sqlite, op, now).await, apply(&memory, op, now).await);
+                prop_assert_eq!(one, other, "{:?}", op);
+            }
+            prop_assert_eq!(seen(&*sqlite, &asked).await, seen(&memory, &asked).await);
+            Ok(())
+        })?;
+    }
+}
