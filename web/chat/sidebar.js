@@ -4,6 +4,8 @@ import * as api from "./api.js";
 import { byId, daysAgo, el, icon } from "./dom.js";
 
 const SEARCH_PAUSE = 180;
+/** Characters shown before what was found. */
+const LEAD = 32;
 
 export class Sidebar {
   /** `actions`: `open(conversation, position, words)`, `begin()`. */
@@ -135,7 +137,8 @@ export class Sidebar {
   }
 
   #hit({ conversation, title, position, excerpt }) {
-    const text = excerpt.map(({ match, around }) => (match === undefined ? around : el("mark", {}, match)));
+    const text = excerpt.map(({ match, around }, index) =>
+      match === undefined ? plain(index === 0 ? ending(around) : around) : el("mark", {}, match));
     return el(
       "button",
       {
@@ -179,6 +182,15 @@ export class Sidebar {
     );
   }
 }
+
+/** The last few words, so that the match that follows is in view. */
+function ending(text) {
+  if (text.length <= LEAD) return text;
+  return `…${text.slice(-LEAD).replace(/^\S*\s/, "")}`;
+}
+
+/** Without the marks that would only be read as noise in an excerpt. */
+const plain = (text) => text.replaceAll(/\*\*|`|^#+ /g, "");
 
 function age(updated) {
   const ago = daysAgo(updated);

@@ -1,14 +1,15 @@
 //! The built-in agent: asks a model, calls the tools it wants, until there is an answer.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use talaria_clock::{Clock, Sleep};
 use talaria_model::{
-    AgentEvent, Answer, CallId, Entry, EntryBody, Failure, FileRef, Question, Seq, ToolCall, Usage,
-    Word,
+    AgentEvent, Answer, CallId, Entry, EntryBody, Failure, FileRef, Question, Seq, Timestamp,
+    ToolCall, Usage, Word,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -22,6 +23,10 @@ use crate::{
 
 /// The most of a tool's output that is put before the model.
 const TOOL_OUTPUT: usize = 64 * 1024;
+
+/// What the model is told about an unsafe call that a restart cut off.
+const UNKNOWN_EFFECT: &str = "This call was started before a restart. Whether it took effect is not \
+                              known, and it was not repeated.";
 
 /// Roughly how many characters a token has; only used to stay clear of a model's window.
 const CHARS_PER_TOKEN: u64 = 3;
@@ -75,6 +80,8 @@ impl Agent for BuiltIn {
         let events = events(|emitter| async move {
             let ending = TurnLoop {
                 limit: agent.clock.sleep(turn.limit),
+                deadline: agent.clock.now() + turn.limit,
+                steps: 0,
                 agent,
                 emitter: emitter.clone(),
                 preview,
@@ -107,6 +114,9 @@ struct TurnLoop {
     preview: watch::Sender<Preview>,
     words: mpsc::Receiver<Word>,
     limit: Sleep,
+    deadline: Timestamp,
+    /// How many times the model has been asked, before a restart too.
+    steps: u32,
     messages: Vec<PromptMessage>,
     /// Heard, and not yet part of the conversation.
     steers: VecDeque<(Seq, Vec<Part>)>,
@@ -145,7 +155,8 @@ impl TurnLoop {
     async fn answer(&mut self) -> Result<AgentEvent, Cut> {
         let open = self.recollect().await;
         self.call_all(open).await?;
-        for _ in 0..self.agent.settings.max_steps {
+        while self.steps < self.agent.settings.max_steps {
+            self.steps += 1;
             self.take_steers().await?;
             let step = self.ask_model().await?;
             if step.calls.is_empty() {
@@ -173,7 +184,7 @@ impl TurnLoop {
         let window = self.agent.provider.context_window().unwrap_or(128_000);
         // A third of the window is left for tools and the answer.
         let budget = usize::try_from(window * CHARS_PER_TOKEN * 2 / 3).unwrap_or(usize::MAX);
-        let entries = prompt::fit(&self.turn.entries, budget);
+        let entries = prompt::fit(&self.turn.entries, &self.turn.id, budget);
         let is_ours = |entry: &Entry| entry.turn.as_ref() == Some(&self.turn.id);
         let ours = entries.iter().position(is_ours).unwrap_or(entries.len());
         let open = prompt::open_calls(&entries[ours..]);
@@ -181,14 +192,21 @@ impl TurnLoop {
         let sight = self.agent.settings.sight;
         self.messages =
             prompt::messages(entries, &ids, sight, self.agent.attachments.as_ref()).await;
-        self.files = entries
-            .iter()
-            .filter(|entry| is_ours(entry))
-            .flat_map(|entry| match &entry.body {
-                EntryBody::Returned { files, .. } => files.clone(),
-                _ => Vec::new(),
-            })
-            .collect();
+        let mut tools = HashMap::new();
+        for entry in entries.iter().filter(|entry| is_ours(entry)) {
+            match &entry.body {
+                EntryBody::Answered { calls, .. } if !calls.is_empty() => {
+                    self.steps += 1;
+                    tools.extend(calls.iter().map(|call| (&call.id, &call.tool)));
+                }
+                EntryBody::Returned { call, output, files, .. } => {
+                    self.files.extend(files.iter().cloned());
+                    let unknown = tools.get(call).filter(|_| output == UNKNOWN_EFFECT);
+                    self.unknown.extend(unknown.map(|tool| (*tool).clone()));
+                }
+                _ => {}
+            }
+        }
         open
     }
 
@@ -297,9 +315,7 @@ impl TurnLoop {
             },
             (EffectClass::Unsafe, true) => {
                 self.unknown.push(call.tool.clone());
-                let problem = "This call was started before a restart. Whether it took effect is \
-                               not known, and it was not repeated.";
-                return Ok(Err(ToolError::Failed(problem.into())));
+                return Ok(Err(ToolError::Failed(UNKNOWN_EFFECT.into())));
             }
             (_, false) => {
                 self.emitter.emit(AgentEvent::Calling { call: call.id.clone() }).await;
@@ -311,13 +327,16 @@ impl TurnLoop {
             from: self.turn.from.clone(),
             at: self.turn.at.clone(),
         };
-        let mut work = tool.call(arguments, scope);
+        let mut work = AssertUnwindSafe(tool.call(arguments, scope)).catch_unwind();
         loop {
             tokio::select! {
                 biased;
                 word = self.words.recv() => self.hear(word).await?,
                 () = &mut self.limit => return Err(Cut::TimedOut),
-                result = &mut work => return Ok(result),
+                result = &mut work => return Ok(result.unwrap_or_else(|_| {
+                    tracing::error!(tool = call.tool, "a tool panicked");
+                    Err(ToolError::Failed("the tool broke down in the middle of its work".into()))
+                })),
             }
         }
     }
@@ -329,6 +348,7 @@ impl TurnLoop {
         if !already {
             self.emitter.emit(AgentEvent::Asked(question.clone())).await;
         }
+        let asked = self.agent.clock.now();
         let answer = loop {
             match self.words.recv().await {
                 Some(Word::Answer(answer)) => break answer,
@@ -336,7 +356,9 @@ impl TurnLoop {
             }
         };
         // The time a person takes is not the turn's.
-        self.limit = self.agent.clock.sleep(self.turn.limit);
+        let now = self.agent.clock.now();
+        self.deadline = self.deadline + now.since(asked);
+        self.limit = self.agent.clock.sleep(self.deadline.since(now));
         let text = match answer {
             Answer::Said(text) => text,
             Answer::Chosen(id) => question

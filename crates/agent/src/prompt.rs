@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use talaria_model::{CallId, Entry, EntryBody, FileRef};
+use talaria_model::{CallId, Entry, EntryBody, FileRef, TurnId};
 
 use crate::{Attachments, Part, PromptMessage};
 
@@ -40,7 +40,7 @@ pub(crate) async fn messages(
     for entry in entries {
         match &entry.body {
             EntryBody::Said { text, files, .. } => {
-                close(&mut unanswered, open, &mut messages);
+                close(&mut unanswered, &[], &mut messages);
                 let mut parts = vec![Part::Text(text.clone())];
                 for file in files {
                     parts.push(part(file, sight, attachments).await);
@@ -48,7 +48,7 @@ pub(crate) async fn messages(
                 messages.push(PromptMessage::User(parts));
             }
             EntryBody::Answered { text, calls, reasoning, .. } => {
-                close(&mut unanswered, open, &mut messages);
+                close(&mut unanswered, &[], &mut messages);
                 unanswered = calls.iter().map(|call| call.id.clone()).collect();
                 messages.push(PromptMessage::Assistant {
                     text: text.clone(),
@@ -110,10 +110,13 @@ fn fence_for(text: &str) -> String {
     "`".repeat((longest + 1).max(3))
 }
 
-/// Drops the oldest exchanges until the rest fits into `budget` characters. The cut moves in steps
-/// of many entries, so that the prompt's beginning stays the same for many turns.
-pub(crate) fn fit(entries: &[Entry], budget: usize) -> &[Entry] {
+/// Drops the oldest exchanges until the rest fits into `budget` characters. The turn itself is never
+/// cut. The cut moves in steps of many entries, so that the prompt's beginning stays the same for
+/// many turns; that holds for entries whose beginning is missing already, too.
+pub(crate) fn fit<'a>(entries: &'a [Entry], turn: &TurnId, budget: usize) -> &'a [Entry] {
     const STEP: u32 = 32;
+    let is_ours = |entry: &Entry| entry.turn.as_ref() == Some(turn);
+    let ours = entries.iter().position(is_ours).unwrap_or(entries.len());
     let mut room = budget;
     let mut first = entries.len();
     while first > 0 {
@@ -124,9 +127,11 @@ pub(crate) fn fit(entries: &[Entry], budget: usize) -> &[Entry] {
         room -= size;
         first -= 1;
     }
-    if first == 0 {
+    let is_whole = entries.first().is_none_or(|entry| entry.number == 1);
+    if first == 0 && is_whole {
         return entries;
     }
+    let first = first.min(ours);
     let coarse = entries.get(first).map_or(u32::MAX, |entry| entry.number.next_multiple_of(STEP));
     let begins = |entry: &Entry| matches!(entry.body, EntryBody::Said { .. });
     let at = entries[first..]
@@ -134,7 +139,7 @@ pub(crate) fn fit(entries: &[Entry], budget: usize) -> &[Entry] {
         .position(|entry| entry.number >= coarse && begins(entry))
         .or_else(|| entries[first..].iter().position(begins))
         .map_or(entries.len().saturating_sub(1), |offset| first + offset);
-    &entries[at..]
+    &entries[at.min(ours)..]
 }
 
 fn size(entry: &Entry) -> usize {
@@ -149,7 +154,8 @@ fn size(entry: &Entry) -> usize {
     }
 }
 
-/// The calls of the last step of this turn that have no result yet.
+/// The calls of the last step of this turn that have no result yet and can still get one: a result
+/// stands right behind its call, so not after something else was said.
 pub(crate) fn open_calls(entries: &[Entry]) -> Vec<talaria_model::ToolCall> {
     let Some(last) = entries.iter().rposition(
         |entry| matches!(&entry.body, EntryBody::Answered { calls, .. } if !calls.is_empty()),
@@ -157,6 +163,11 @@ pub(crate) fn open_calls(entries: &[Entry]) -> Vec<talaria_model::ToolCall> {
         return Vec::new();
     };
     let EntryBody::Answered { calls, .. } = &entries[last].body else { return Vec::new() };
+    let goes_on =
+        |entry: &Entry| matches!(entry.body, EntryBody::Said { .. } | EntryBody::Answered { .. });
+    if entries[last + 1..].iter().any(goes_on) {
+        return Vec::new();
+    }
     let returned: BTreeSet<&CallId> = entries[last..]
         .iter()
         .filter_map(|entry| match &entry.body {

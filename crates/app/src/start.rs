@@ -92,6 +92,7 @@ pub(crate) async fn start(
         clock,
         files,
         accounts,
+        hosts: config.http.allowed_hosts.clone().into(),
         scope,
         rules: Rules {
             turn_limit: config.agent.turn_limit,

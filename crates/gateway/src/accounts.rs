@@ -214,6 +214,7 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
         clock: shared.clock.clone(),
         files: shared.files.clone(),
         archive: Arc::new(AccountArchive { store: shared.store.clone(), account: plan.id.clone() }),
+        hosts: shared.hosts.clone(),
         folder: plan.folder.clone(),
         cursor: cursor.map(Cursor),
     };

@@ -52,6 +52,8 @@ pub struct Parts {
     pub files: Arc<dyn FileStore>,
     /// The accounts to connect.
     pub accounts: Vec<AccountPlan>,
+    /// Names besides loopback ones under which the HTTP listener may be addressed.
+    pub hosts: Arc<[String]>,
     /// Who shares a session.
     pub scope: Scope,
     /// What applies to every session.

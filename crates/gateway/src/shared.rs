@@ -65,6 +65,7 @@ pub(crate) struct Shared {
     pub(crate) agent: AgentSlot,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) files: Arc<dyn FileStore>,
+    pub(crate) hosts: Arc<[String]>,
     pub(crate) scope: Scope,
     pub(crate) rules: Rules,
     pub(crate) limits: Limits,
@@ -81,12 +82,13 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(parts: Parts, started: Timestamp) -> Arc<Self> {
-        let Parts { store, agent, clock, files, accounts, scope, rules, limits } = parts;
+        let Parts { store, agent, clock, files, accounts, hosts, scope, rules, limits } = parts;
         Arc::new(Self {
             store,
             agent: RwLock::new(agent),
             clock,
             files,
+            hosts,
             scope,
             rules,
             limits,

@@ -20,6 +20,8 @@ pub struct Ports {
     pub files: Arc<dyn FileStore>,
     /// What was said on this account, and on no other.
     pub archive: Arc<dyn Archive>,
+    /// Names besides loopback ones under which the gateway's HTTP listener may be addressed.
+    pub hosts: Arc<[String]>,
     /// A private folder for keys and caches of this account.
     pub folder: PathBuf,
     /// Where the last committed batch ended.

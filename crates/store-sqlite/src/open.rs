@@ -85,20 +85,21 @@ impl OpenError {
     /// What a person can do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::Folder { path, source } => match source.kind() {
-                io::ErrorKind::NotFound => {
-                    format!("create the folder that holds {}", path.display())
+            Self::Folder { path, source } => {
+                let folder = path.parent().unwrap_or(path).display();
+                match source.kind() {
+                    io::ErrorKind::NotFound => format!("create the folder {folder}"),
+                    io::ErrorKind::PermissionDenied => format!(
+                        "let the user that runs the gateway read and write {folder} and what is in \
+                         it: chown -R it to that user, then chmod -R u+rwX"
+                    ),
+                    io::ErrorKind::ReadOnlyFilesystem => {
+                        "the file system is mounted read-only; remount it or choose another home"
+                            .into()
+                    }
+                    _ => format!("look at {folder} and what is in it"),
                 }
-                io::ErrorKind::PermissionDenied => format!(
-                    "let the user that runs the gateway read and write {}: chown it to that user, \
-                     then chmod u+rwX",
-                    path.display()
-                ),
-                io::ErrorKind::ReadOnlyFilesystem => {
-                    "the file system is mounted read-only; remount it or choose another home".into()
-                }
-                _ => format!("look at {} and its folder", path.display()),
-            },
+            }
             Self::Newer { .. } => {
                 "run the newer version of the gateway that wrote it, or restore a backup made \
                  before the upgrade; nothing was changed"

@@ -117,8 +117,10 @@ pub(crate) fn restless(
 ) -> Read<Vec<SessionKey>> {
     let after = after.map_or(Ok(None), |key| conversation(conn, key))?.unwrap_or(0);
     let sql = "SELECT a.name, d.kind, d.chat, d.thread, c.member
-         FROM (SELECT conversation FROM session WHERE restless > 0 AND conversation > ?1
-               UNION SELECT conversation FROM journal WHERE state = 0 AND conversation > ?1
+         FROM (SELECT conversation FROM session INDEXED BY session_restless
+                   WHERE restless > 0 AND conversation > ?1
+               UNION SELECT conversation FROM journal INDEXED BY journal_unread
+                   WHERE state = 0 AND conversation > ?1
                ORDER BY conversation LIMIT ?2) r
              JOIN conversation c ON c.id = r.conversation
              JOIN address d ON d.id = c.address JOIN account a ON a.id = d.account
@@ -145,22 +147,28 @@ pub(crate) fn conversations(
     account: Option<&AccountId>,
     limit: usize,
 ) -> Read<Vec<Summary>> {
+    // What is listed is chosen before it is read: the rows are large.
     let summary = |row: &Row<'_>| {
         let Json(session) = row.get(0)?;
         Ok(Summary::of(&session))
     };
     match account {
         None => {
-            let sql = "SELECT session FROM session
-                 ORDER BY updated DESC, conversation DESC LIMIT ?";
+            let sql = "SELECT s.session
+                 FROM (SELECT conversation FROM session
+                       ORDER BY updated DESC, conversation DESC LIMIT ?) r
+                     JOIN session s ON s.conversation = r.conversation
+                 ORDER BY s.updated DESC, s.conversation DESC";
             all(conn, sql, [count(limit)], summary)
         }
         Some(account) => {
             let sql = concat!(
-                "SELECT s.session FROM ",
+                "SELECT s.session FROM (SELECT s.conversation FROM ",
                 conversations!(),
                 " JOIN session s ON s.conversation = c.id WHERE a.name = ?
-                 ORDER BY s.updated DESC, s.conversation DESC LIMIT ?"
+                  ORDER BY s.updated DESC, s.conversation DESC LIMIT ?) r
+                     JOIN session s ON s.conversation = r.conversation
+                 ORDER BY s.updated DESC, s.conversation DESC"
             );
             all(conn, sql, params![account.as_str(), count(limit)], summary)
         }

@@ -192,7 +192,11 @@ impl Desk {
                 Due::AtOnce => self.queue.recv_timeout(Duration::ZERO),
             };
             match ask {
-                Ok(Ask::Wake) => due = Due::Soon,
+                Ok(Ask::Wake) => {
+                    if let Due::Later = due {
+                        due = Due::Soon;
+                    }
+                }
                 Ok(Ask::Find { scope, query, limit, answer }) => {
                     let found = self.find(&scope, &query, limit);
                     // Whoever stopped waiting does not want to know.

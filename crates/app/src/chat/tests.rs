@@ -58,6 +58,7 @@ impl Bench {
                 access: Access::Operator,
                 folder: folder.path().join("terminal"),
             }],
+            hosts: Arc::new([]),
             scope: Scope::default(),
             rules: Rules::default(),
             limits: Limits::default(),

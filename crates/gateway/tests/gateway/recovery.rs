@@ -52,9 +52,9 @@ fn a_turn_in_hand_goes_on_in_the_next_run() {
 #[test]
 fn what_a_turn_had_done_is_not_done_again() {
     let working = agent(|stage| async move {
-        let done = stage.turn.entries.iter().any(|entry| {
-            matches!(&entry.body, EntryBody::Returned { output, .. } if output == "found")
-        });
+        let done = stage.turn.entries.iter().any(
+            |entry| matches!(&entry.body, EntryBody::Returned { output, .. } if output == "found"),
+        );
         if !done {
             let call = CallId::literal("c1");
             let calls =

@@ -111,6 +111,7 @@ async fn bench() -> Bench {
         clock: Arc::new(FakeClock::starting(Timestamp::from_millis(1_000))),
         files: shelf.clone(),
         archive: shelf.clone(),
+        hosts: Arc::new([]),
         folder: "unused".into(),
         cursor: None,
     };

@@ -29,19 +29,21 @@ const CREDENTIAL_NAMES: [&str; 8] =
 pub(super) struct Hosts(Vec<String>);
 
 impl Hosts {
-    pub(super) fn new(allowed: Vec<String>) -> Result<Self, ConnectError> {
-        for name in &allowed {
+    pub(super) fn new(allowed: &[String]) -> Result<Self, ConnectError> {
+        for name in allowed {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
             let address = name.parse::<Ipv6Addr>().is_ok();
             if name.is_empty() || !(name.chars().all(plain) || address) {
                 return Err(ConnectError::Refused {
-                    problem: format!("allowed_hosts contains `{name}`, which is not a host name"),
+                    problem: format!(
+                        "http.allowed_hosts contains `{name}`, which is not a host name"
+                    ),
                     hint: "write names like talaria.example.org, without scheme, port and path"
                         .into(),
                 });
             }
         }
-        Ok(Self(allowed.into_iter().map(|name| name.to_ascii_lowercase()).collect()))
+        Ok(Self(allowed.iter().map(|name| name.to_ascii_lowercase()).collect()))
     }
 
     fn serve(&self, host: &Host) -> bool {
@@ -284,7 +286,7 @@ mod tests {
 
     #[test]
     fn only_literal_loopback_is_served_unasked() {
-        let hosts = Hosts::new(vec!["Talaria.example.org".into()]).unwrap();
+        let hosts = Hosts::new(&["Talaria.example.org".into()]).unwrap();
         let served = |text: &str| Host::parse(text).is_some_and(|host| hosts.serve(&host));
         for yes in ["localhost:1", "127.0.0.1", "127.8.9.10:5", "[::1]:5", "talaria.example.org"] {
             assert!(served(yes), "{yes}");

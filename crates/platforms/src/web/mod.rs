@@ -63,9 +63,6 @@ pub struct Web;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Names besides `localhost` and loopback addresses under which the page may be opened, without
-    /// a port: for example `talaria.example.org` behind a proxy, or `192.168.1.20` at home.
-    pub allowed_hosts: Vec<String>,
     /// Days until a browser has to log in again, from 1 to 365.
     #[schemars(range(min = 1, max = 365))]
     pub session_days: u32,
@@ -73,7 +70,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { allowed_hosts: Vec::new(), session_days: 30 }
+        Self { session_days: 30 }
     }
 }
 
@@ -108,7 +105,7 @@ impl Platform for Web {
     }
 
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
-        let hosts = Hosts::new(settings.allowed_hosts)?;
+        let hosts = Hosts::new(&ports.hosts)?;
         if !(1..=365).contains(&settings.session_days) {
             return Err(ConnectError::Refused {
                 problem: format!("session_days is {}", settings.session_days),

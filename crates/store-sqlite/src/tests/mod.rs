@@ -3,6 +3,7 @@
 mod differential;
 mod faults;
 mod opening;
+mod plans;
 mod recorded;
 mod searching;
 mod seen;

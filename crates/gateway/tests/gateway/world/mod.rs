@@ -173,6 +173,7 @@ impl World {
             clock,
             files: Arc::new(NoFiles),
             accounts: accounts.collect(),
+            hosts: Arc::new([]),
             scope: self.scope,
             rules: self.rules,
             limits: self.limits,

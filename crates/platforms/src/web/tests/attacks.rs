@@ -100,9 +100,7 @@ async fn atk_005_a_login_cannot_be_made_by_another_site() {
 
 #[tokio::test(start_paused = true)]
 async fn atk_006_a_name_that_is_not_ours_is_refused() {
-    let settings =
-        Settings { allowed_hosts: vec!["talaria.example".into()], ..Settings::default() };
-    let bench = Bench::with(settings).await;
+    let bench = Bench::named(&["talaria.example"]).await;
     for host in [
         "evil.example",
         "127.0.0.1.evil.example:8790",
@@ -148,11 +146,11 @@ async fn atk_006_a_host_setting_that_is_not_a_name_is_an_error_that_names_it() {
             clock: Arc::new(FakeClock::starting(Timestamp::default())),
             files: shelf.clone(),
             archive: shelf,
+            hosts: Arc::new([name.to_owned()]),
             folder: folder.path().to_owned(),
             cursor: None,
         };
-        let settings = Settings { allowed_hosts: vec![name.into()], ..Settings::default() };
-        match Web::connect(settings, ports).await {
+        match Web::connect(Settings::default(), ports).await {
             Err(ConnectError::Refused { problem, .. }) => {
                 assert!(problem.contains("allowed_hosts"), "{problem}");
             }

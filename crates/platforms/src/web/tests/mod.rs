@@ -140,21 +140,36 @@ impl Bench {
     }
 
     async fn with(settings: Settings) -> Self {
+        Self::opened(settings, &[]).await
+    }
+
+    /// Reachable under these names, too.
+    async fn named(hosts: &[&str]) -> Self {
+        Self::opened(Settings::default(), hosts).await
+    }
+
+    async fn opened(settings: Settings, hosts: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
         // Login tokens are dated by the file system, so the test's clock starts where that is.
         let made = folder.path().metadata().unwrap().modified().unwrap();
         let made = made.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
         let clock = FakeClock::starting(Timestamp::from_millis(i64::try_from(made).unwrap()));
-        Self::connected(settings, folder, clock).await
+        Self::connected(settings, hosts, folder, clock).await
     }
 
-    async fn connected(settings: Settings, folder: TempDir, clock: FakeClock) -> Self {
+    async fn connected(
+        settings: Settings,
+        hosts: &[&str],
+        folder: TempDir,
+        clock: FakeClock,
+    ) -> Self {
         let shelf = Arc::new(Shelf::default());
         let ports = Ports {
             account: AccountId::literal("web"),
             clock: Arc::new(clock),
             files: shelf.clone(),
             archive: shelf.clone(),
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             folder: folder.path().to_owned(),
             cursor: None,
         };
@@ -168,7 +183,7 @@ impl Bench {
     /// The same home, another process.
     async fn restarted(self) -> Self {
         let Self { folder, clock, .. } = self;
-        Self::connected(Settings::default(), folder, clock).await
+        Self::connected(Settings::default(), &[], folder, clock).await
     }
 
     async fn ask(&self, request: Request<Body>) -> Response {
