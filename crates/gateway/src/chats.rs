@@ -61,6 +61,7 @@ enum Pace {
 const DECIDED: usize = 16;
 
 /// What a chat does next.
+#[expect(clippy::large_enum_variant, reason = "taken apart where it is made; a box would only cost")]
 pub(crate) enum Errand {
     Deliver(Parcel),
     Read,

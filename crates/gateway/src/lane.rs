@@ -129,6 +129,7 @@ pub(crate) async fn run(shared: Arc<Shared>, lane: Arc<Lane>) {
     running.drive().await;
 }
 
+#[expect(clippy::large_enum_variant, reason = "taken apart where it is made; a box would only cost")]
 enum Next {
     Event(Event, Option<oneshot::Sender<Option<u32>>>),
     Read,

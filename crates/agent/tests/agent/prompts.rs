@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
 use serde_json::json;
 use talaria_agent::{EffectClass, Part, Prompt, PromptMessage, Sight};
 use talaria_model::{CallId, EntryBody, FileId, OutboundId, SessionId, ToolCall, TurnId, Usage};
@@ -287,7 +288,12 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(Config {
+        cases: 400,
+        rng_seed: RngSeed::Fixed(20261115),
+        failure_persistence: None,
+        ..Config::default()
+    })]
 
     /// Whatever a transcript looks like: every call has exactly one result right behind it, and no
     /// result is there without its call; in the first prompt and in those that follow.
@@ -304,6 +310,7 @@ proptest! {
                 model = model.with_window(window);
             }
             let mut stage = Stage::new(model).with("look", EffectClass::Pure);
+            stage.settings.max_steps = 50;
             for (body, turn) in old {
                 stage.record(body);
                 let session = SessionId::literal("s");

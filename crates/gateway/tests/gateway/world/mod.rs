@@ -24,7 +24,7 @@ use talaria_platform::{ByteStream, FileError, FileStore};
 use talaria_session::{Access, Rules, Scope, SessionKey};
 use talaria_store::{Recorded, Store, StoreError};
 
-pub(crate) use agent::{Stage, agent, echo, finished};
+pub(crate) use agent::{agent, echo, finished};
 pub(crate) use disk::{Disk, Verb};
 pub(crate) use model::{Deeds, built_in};
 pub(crate) use points::Points;

@@ -128,12 +128,6 @@ pub(crate) struct Shown {
     pub(crate) edits: usize,
 }
 
-impl Shown {
-    pub(crate) fn is_marked(&self) -> bool {
-        self.content.text.contains(MARK)
-    }
-}
-
 impl Vendor {
     pub(crate) fn new(
         account: &'static str,
