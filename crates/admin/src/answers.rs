@@ -92,7 +92,7 @@ pub async fn search(store: &dyn Store, listing: &Listing) -> Result<Vec<api::Fou
 pub async fn transcript(
     store: &dyn Store,
     id: &str,
-    listing: &Listing,
+    limit: usize,
 ) -> Result<Vec<api::Entry>, AnswerError> {
     let all = store.conversations(None, usize::MAX).await?;
     let key = all
@@ -100,7 +100,7 @@ pub async fn transcript(
         .find(|summary| summary.id.as_str() == id || summary.key.to_string() == id)
         .map(|summary| summary.key)
         .ok_or_else(|| AnswerError::Missing(format!("there is no conversation {id:?}")))?;
-    let entries = store.transcript(&key, None, listing.limit()).await?;
+    let entries = store.transcript(&key, None, limit.clamp(1, MOST)).await?;
     Ok(entries.into_iter().map(entry_of).collect())
 }
 

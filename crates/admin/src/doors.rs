@@ -14,6 +14,9 @@ use tokio::net::{TcpListener, UnixListener};
 use crate::listener::{Local, Tcp};
 use crate::{api, http, local};
 
+/// Operating systems take no longer paths for sockets.
+const LONGEST_SOCKET: usize = 100;
+
 /// What only the program around the gateway can do.
 #[async_trait]
 pub trait Operator: Send + Sync {
@@ -69,6 +72,9 @@ impl OpenError {
                 "choose another port with `http.listen` in config.yaml, or TALARIA_HTTP__LISTEN"
             }
             Self::Refused { .. } => "check `http.listen` in config.yaml",
+            Self::Socket { path, .. } if path.as_os_str().len() > LONGEST_SOCKET => {
+                "the path is too long for a socket; set TALARIA_HOME to a shorter one"
+            }
             Self::Socket { .. } => "check that the home folder is on a local disk and writable",
         }
     }

@@ -92,10 +92,10 @@ async fn search(
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Which {
     id: String,
-    #[serde(flatten)]
-    listing: Listing,
+    limit: usize,
 }
 
 async fn transcript(
@@ -103,7 +103,7 @@ async fn transcript(
     Query(which): Query<Which>,
 ) -> Result<Json<Vec<api::Entry>>, Refusal> {
     let store = desk.gateway.store().as_ref();
-    Ok(Json(answers::transcript(store, &which.id, &which.listing).await?))
+    Ok(Json(answers::transcript(store, &which.id, which.limit).await?))
 }
 
 async fn reload(State(desk): State<Desk>) -> Result<Json<api::Reloaded>, Refusal> {

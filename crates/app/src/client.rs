@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 use talaria_admin::api::Problem;
 
-use crate::exit::Halt;
+use crate::exit::{Exit, Halt};
 use crate::home::Home;
 
 /// A gateway that answers.
@@ -85,6 +85,10 @@ fn unanswered(error: reqwest::Error) -> Halt {
 async fn refused(answer: reqwest::Response) -> Halt {
     let status = answer.status();
     match answer.json::<Problem>().await {
+        // What the gateway finds wrong with what it was given, the person can correct.
+        Ok(Problem { problem }) if status == StatusCode::UNPROCESSABLE_ENTITY => {
+            Halt::new(Exit::Misused, problem)
+        }
         Ok(Problem { problem }) => Halt::failed(problem),
         Err(_) => Halt::failed(format_args!("the gateway answered {status}")),
     }

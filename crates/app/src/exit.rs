@@ -53,6 +53,14 @@ impl Halt {
         Self::new(Exit::Failed, problem)
     }
 
+    /// The problem and what to do about it, for somebody who knows which program speaks.
+    pub(crate) fn explained(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.problem),
+            None => self.problem.clone(),
+        }
+    }
+
     pub(crate) fn hint(self, hint: impl fmt::Display) -> Self {
         Self { hint: Some(hint.to_string()), ..self }
     }

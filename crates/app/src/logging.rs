@@ -27,7 +27,7 @@ fn begin(level: LevelFilter, format: LogFormat) {
     let ours = level.into_level().map_or("off".to_owned(), |level| level.to_string());
     let filter = EnvFilter::builder()
         .with_default_directive(level.min(LevelFilter::WARN).into())
-        .parse_lossy(OURS.map(|name| format!("{name}={ours}")).join(","));
+        .parse_lossy(format!("talaria={ours}"));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -37,15 +37,3 @@ fn begin(level: LevelFilter, format: LogFormat) {
         LogFormat::Json => lines.json().init(),
     }
 }
-
-const OURS: [&str; 9] = [
-    "talaria",
-    "talaria_admin",
-    "talaria_agent",
-    "talaria_config",
-    "talaria_gateway",
-    "talaria_platforms",
-    "talaria_providers",
-    "talaria_session",
-    "talaria_store_sqlite",
-];

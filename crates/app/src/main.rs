@@ -50,7 +50,7 @@ async fn carry_out(cli: Cli, begun: talaria_model::Timestamp) -> Result<Exit, Ha
         Command::Model(options) => commands::model::model(&home, options).await,
         Command::Status(output) => commands::status::status(&home, output).await,
         Command::Sessions(command) => commands::sessions::sessions(&home, command).await,
-        Command::Config(command) => commands::config::config(&home, command),
+        Command::Config(command) => commands::config::config(&home, command).await,
         Command::Platforms(output) => commands::platforms::platforms(output),
         Command::Reload(output) => commands::control::reload(&home, output).await,
         Command::Stop => commands::control::stop(&home).await,

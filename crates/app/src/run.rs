@@ -34,12 +34,18 @@ pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<(), Halt> {
 
 /// Says where to talk to it. Plain lines: this is read by people and by scripts.
 fn announce(home: &Home, running: &Running, begun: Timestamp) -> Result<(), Halt> {
-    let link = web_link::fresh(home, running.http)?;
+    let web = if running.desk.serves_web() {
+        let link = web_link::fresh(home, running.http)?;
+        format!(
+            "\n  web chat   {link}\n             (works once, for ten minutes; `talaria open` prints another)"
+        )
+    } else {
+        String::new()
+    };
     let chain = running.desk.chain();
     let took = SystemClock.now().since(begun).as_millis();
     let text = format!(
-        "talaria {} is ready after {took} ms\n\n  \
-         web chat   {link}\n             (works once, for ten minutes; `talaria open` prints another)\n  \
+        "talaria {} is ready after {took} ms\n{web}\n  \
          terminal   talaria chat\n  \
          model      {}: {}\n  \
          home       {}\n\n\

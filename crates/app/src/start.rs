@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::{Exit, Halt};
 use crate::home::{Home, HomeLock};
 use crate::model::{self, Equipment};
+use crate::web_link;
 
 /// How long turns in hand get to finish when the gateway is asked to end.
 const GRACE: Duration = Duration::from_secs(20);
@@ -114,6 +115,7 @@ pub(crate) async fn start(
         models,
         equipment,
         state: Mutex::new((loaded, chain)),
+        reloading: tokio::sync::Mutex::new(()),
         ended: CancellationToken::new(),
     });
     Ok(Running { gateway, http: address, desk, doors, _lock: lock })
@@ -177,10 +179,16 @@ pub(crate) struct Desk {
     models: Http,
     equipment: Equipment,
     state: Mutex<(Loaded, Chain)>,
+    reloading: tokio::sync::Mutex<()>,
     ended: CancellationToken,
 }
 
 impl Desk {
+    /// Whether there is a page to link to.
+    pub(crate) fn serves_web(&self) -> bool {
+        web_link::is_served(self.state.lock().unwrap_or_else(PoisonError::into_inner).0.config())
+    }
+
     /// The model that answers and why it was chosen.
     pub(crate) fn chain(&self) -> Chain {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
@@ -195,16 +203,18 @@ impl Operator for Desk {
 
     /// Reads the configuration again. The running one stays unless the new one is right as a whole.
     async fn reload(&self) -> Result<api::Reloaded, String> {
+        let _one_at_a_time = self.reloading.lock().await;
         let before = self.state.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
         let (loaded, changes) = Sources::read(self.home.path(), std::env::vars_os())
             .and_then(|sources| before.reload(sources))
             .map_err(|problems| problems.to_string())?;
         let chain = model::chain(&loaded, &self.models, &self.equipment.clock)
             .await
-            .map_err(|halt| halt.to_string())?;
+            .map_err(|halt| halt.explained())?;
         let agent = model::agent(loaded.config(), &chain, &self.models, &self.equipment)
-            .map_err(|halt| halt.to_string())?;
+            .map_err(|halt| halt.explained())?;
         self.gateway.set_agent(agent);
+        let (old, new) = (self.model(), model::name(&chain));
         let warnings = loaded.warnings().iter().map(ToString::to_string).collect();
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (loaded, chain);
         let (live, after_restart): (Vec<_>, Vec<_>) =
@@ -212,8 +222,10 @@ impl Operator for Desk {
         let line = |change: &talaria_config::Change| {
             format!("{}: {} → {}", change.path, change.before, change.after)
         };
+        // A key that came or went changes the model although no setting did.
+        let model = (old != new).then(|| format!("the model that answers: {old} → {new}"));
         Ok(api::Reloaded {
-            live: live.iter().map(line).collect(),
+            live: model.into_iter().chain(live.iter().map(line)).collect(),
             after_restart: after_restart.iter().map(line).collect(),
             warnings,
         })

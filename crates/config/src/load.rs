@@ -191,6 +191,15 @@ fn open(
     let registration = registrations.iter().find(|known| known.spec.name == fitted.platform)?;
     let path = known::below("accounts", &fitted.name);
     let name = AccountId::new(fitted.name.as_str()).ok()?;
+    let spec = &registration.spec;
+    if spec.startup == Startup::Always && fitted.name != spec.name {
+        let expectation = format!(
+            "cannot be a second {}, which is always there once; set it up as accounts.{}",
+            spec.label, spec.name
+        );
+        verdict.problems.push(Finding::at(&fitted.origin, &path, expectation));
+        return None;
+    }
     let mut settings = std::mem::take(&mut fitted.settings);
     let keys: settings::AccountKeys = {
         let take = |key: &str| settings.shift_remove(key).map(|value| (key.to_owned(), value));

@@ -169,12 +169,22 @@ async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
     let id = &account.plan.id;
     loop {
         account.becomes(AccountState::Connecting, shared.clock.now());
-        let connected = connect(&shared, &account).await;
+        let connected = calm(connect(&shared, &account)).await.unwrap_or_else(|Panicked| {
+            Err(ConnectError::Unreachable { reason: "connecting panicked".into() })
+        });
         let rest = match connected {
             Ok(link) => {
                 tracing::info!(account = %id, platform = account.plan.account.spec.name, "connected");
-                backoff.reset();
-                let lost = carry(&shared, &account, link).await;
+                let before = account.lock().heard;
+                let lost = calm(carry(&shared, &account, link)).await.unwrap_or_else(|Panicked| {
+                    LinkError::Lost { reason: "listening panicked".into() }
+                });
+                account.outgoing.send_replace(None);
+                shared.routes.unmount(id);
+                // A connection on which nothing was ever heard may not have been one.
+                if account.lock().heard != before {
+                    backoff.reset();
+                }
                 tracing::warn!(account = %id, error = %lost, "connection lost");
                 let now = shared.clock.now();
                 if let LinkError::Unauthorized { .. } = lost {
@@ -218,13 +228,10 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
         folder: plan.folder.clone(),
         cursor: cursor.map(Cursor),
     };
-    let unreachable = |reason: &str| ConnectError::Unreachable { reason: reason.into() };
     tokio::select! {
-        link = calm(async { plan.account.connect(ports).await }) => {
-            link.unwrap_or_else(|Panicked| Err(unreachable("the platform panicked")))
-        }
+        link = plan.account.connect(ports) => link,
         () = shared.clock.sleep(CONNECT_TIMEOUT) => {
-            Err(unreachable("connecting took too long"))
+            Err(ConnectError::Unreachable { reason: "connecting took too long".into() })
         }
     }
 }
@@ -237,23 +244,19 @@ async fn carry(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, link: Link
     account.outgoing.send_replace(Some(outgoing));
     account.becomes(AccountState::Connected, shared.clock.now());
     account.tried.send_replace(true);
-    let lost = match incoming {
+    match incoming {
         Incoming::Stream(arrivals) => {
             listen(shared, account, arrivals, Redelivery::Reconnect).await
         }
         Incoming::Served { on, routes, arrivals } => {
             shared.routes.mount(on, &account.plan.id, routes);
-            let lost = listen(shared, account, arrivals, Redelivery::Sender).await;
-            shared.routes.unmount(&account.plan.id);
-            lost
+            listen(shared, account, arrivals, Redelivery::Sender).await
         }
         Incoming::Nothing => {
             account.suspended.notified().await;
             LinkError::Unauthorized { reason: "not accepted any more".into() }
         }
-    };
-    account.outgoing.send_replace(None);
-    lost
+    }
 }
 
 /// Who delivers a batch again that could not be stored.
@@ -278,9 +281,7 @@ async fn listen(
             () = account.suspended.notified() => {
                 return LinkError::Unauthorized { reason: "not accepted any more".into() };
             }
-            arrival = calm(arrivals.next()) => arrival.unwrap_or_else(|Panicked| {
-                Some(Err(LinkError::Lost { reason: "the platform panicked".into() }))
-            }),
+            arrival = arrivals.next() => arrival,
         };
         match arrival {
             Some(Ok(arrival)) => {

@@ -61,7 +61,10 @@ enum Pace {
 const DECIDED: usize = 16;
 
 /// What a chat does next.
-#[expect(clippy::large_enum_variant, reason = "taken apart where it is made; a box would only cost")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "taken apart where it is made; a box would only cost"
+)]
 pub(crate) enum Errand {
     Deliver(Parcel),
     Read,
@@ -143,6 +146,13 @@ impl Chat {
     /// Puts back what is tried again later; nothing may overtake it.
     pub(crate) fn put_back(&self, parcel: Parcel) {
         self.lock().parcels.push_front(parcel);
+    }
+
+    /// Forgets what is in memory and reads it from the store again.
+    pub(crate) fn look_again(&self) {
+        let mut outbox = self.lock();
+        outbox.parcels.clear();
+        outbox.leave_to_store();
     }
 
     /// Takes over what was read from the store.

@@ -10,7 +10,7 @@ use talaria_model::{
     OutboundId, Receipt, TextLimit, Timestamp, Typing,
 };
 use talaria_platform::{Fate, Outgoing, SendError, lower};
-use talaria_store::{Parcel, ParcelState, Settlement, StoreError};
+use talaria_store::{Leave, Parcel, ParcelState, Settlement, StoreError};
 use tokio::sync::watch;
 
 use crate::backoff::Backoff;
@@ -74,12 +74,18 @@ pub(crate) async fn run(shared: Arc<Shared>, chat: Arc<Chat>) {
         chat,
     };
     loop {
-        match courier.chat.errand() {
-            Errand::Deliver(parcel) => courier.deliver(parcel).await,
-            Errand::Read => courier.read().await,
-            Errand::Show(shown) => courier.show(shown).await,
-            Errand::Leave if courier.shared.chats.leave(&courier.chat) => return,
-            Errand::Leave => {}
+        let errand = courier.chat.errand();
+        if let Errand::Leave = errand {
+            if courier.shared.chats.leave(&courier.chat) {
+                return;
+            }
+            continue;
+        }
+        if let Err(Panicked) = calm(courier.run(errand)).await {
+            // What was at hand is in the store; it is read again after a rest.
+            tracing::error!(account = %courier.chat.to.account, "a delivery panicked");
+            courier.chat.look_again();
+            courier.shared.clock.sleep(courier.backoff.next()).await;
         }
     }
 }
@@ -122,14 +128,27 @@ enum Seen {
 }
 
 impl Courier {
+    async fn run(&mut self, errand: Errand) {
+        match errand {
+            Errand::Deliver(parcel) => self.deliver(parcel).await,
+            Errand::Read => self.read().await,
+            Errand::Show(shown) => self.show(shown).await,
+            Errand::Leave => {}
+        }
+    }
+
     async fn deliver(&mut self, mut parcel: Parcel) {
         match self.visible.remove(&parcel.outbound.id).map(|visible| visible.seen) {
             Some(Seen::Message(message)) => parcel.shown = Some(message),
             Some(Seen::Unsure) => parcel.state = ParcelState::Unsure,
             Some(Seen::Nothing) | None => {}
         }
+        if parcel.state == ParcelState::Attempting {
+            // It was leaving when its delivery panicked.
+            parcel.state = ParcelState::Unsure;
+        }
         let now = self.shared.clock.now();
-        if now.since(parcel.at) > self.shared.limits.parcel_lifetime {
+        if now.since(parcel.at) >= self.shared.limits.parcel_lifetime {
             let reason = "it could not be delivered for too long".to_owned();
             return self.settle(&parcel, Settlement::Abandoned { reason }).await;
         }
@@ -142,11 +161,20 @@ impl Courier {
         if let Some(not_before) = parcel.not_before.filter(|at| *at > now) {
             self.shared.clock.sleep(not_before.since(now)).await;
         }
-        let outgoing = self.connected().await;
+        let left = (parcel.at + self.shared.limits.parcel_lifetime).since(self.shared.clock.now());
+        let too_old = self.shared.clock.sleep(left);
+        let outgoing = tokio::select! {
+            outgoing = self.connected() => outgoing,
+            // Looked at again, it is found to be too old.
+            () = too_old => return self.chat.put_back(parcel),
+        };
         self.chat.carry_on();
         let outbound = self.outbound_of(&parcel);
-        if !self.durably(|shared, id| Box::pin(shared.store.attempt(id)), &parcel).await {
-            return;
+        // It can be in the queue twice: handed over by the step that decided it, and read from the
+        // store. The one that comes second has ended by then.
+        match self.durably(|shared, id| shared.store.attempt(id), &parcel).await {
+            Some(Leave::Go) => {}
+            Some(Leave::Ended) | None => return,
         }
         match self.send(outgoing.as_ref(), &outbound).await {
             Ok(receipt) => {
@@ -305,30 +333,26 @@ impl Courier {
     }
 
     async fn settle(&mut self, parcel: &Parcel, settlement: Settlement) {
-        self.durably(
-            move |shared, id| Box::pin(shared.store.settle(id, settlement.clone())),
-            parcel,
-        )
-        .await;
+        self.durably(move |shared, id| shared.store.settle(id, settlement.clone()), parcel).await;
     }
 
-    /// Writes, again and again until it is written. False when the store will never take it.
-    async fn durably<'a>(
+    /// Writes, again and again until it is written. None when the store will never take it.
+    async fn durably<'a, T>(
         &'a self,
-        write: impl Fn(&'a Shared, &'a OutboundId) -> Writing<'a>,
+        write: impl Fn(&'a Shared, &'a OutboundId) -> Writing<'a, T>,
         parcel: &'a Parcel,
-    ) -> bool {
+    ) -> Option<T> {
         let mut backoff = Backoff::default();
         loop {
             match write(&self.shared, &parcel.outbound.id).await {
-                Ok(()) => return true,
+                Ok(written) => return Some(written),
                 Err(error @ StoreError::Unavailable { .. }) => {
                     tracing::warn!(%error, "the outbox cannot be written");
                     self.shared.clock.sleep(backoff.next()).await;
                 }
                 Err(error @ StoreError::Damaged { .. }) => {
                     tracing::error!(outbound = %parcel.outbound.id, %error, "a parcel is stuck");
-                    return false;
+                    return None;
                 }
             }
         }
@@ -486,4 +510,4 @@ impl Courier {
     }
 }
 
-type Writing<'a> = std::pin::Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send + 'a>>;
+type Writing<'a, T> = futures::future::BoxFuture<'a, Result<T, StoreError>>;

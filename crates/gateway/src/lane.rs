@@ -17,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::backoff::Backoff;
 use crate::delivery::with_room_for_mark;
 use crate::shared::Shared;
+use crate::tasks::{Panicked, calm};
 use crate::turn::{self, TurnHandle};
 
 /// How many rows are read from the journal at once when the inbox had no room.
@@ -45,6 +46,9 @@ struct Inbox {
     behind: bool,
     /// Something was left to the journal since it was last looked into.
     missed: bool,
+    /// The last row that was put into `said`. A row is in the journal before it is handed over, so it
+    /// can come from both sides; the second time it is nothing new.
+    newest: Option<Seq>,
     agent: VecDeque<(TurnId, AgentEvent, oneshot::Sender<Option<u32>>)>,
     restarted: Option<Ended>,
 }
@@ -53,6 +57,17 @@ impl Inbox {
     fn leave_to_journal(&mut self) {
         self.behind = true;
         self.missed = true;
+    }
+
+    fn is_known(&self, seq: Seq) -> bool {
+        self.newest.is_some_and(|newest| seq <= newest)
+    }
+
+    fn take_up(&mut self, seq: Seq, inbound: Inbound) {
+        if !self.is_known(seq) {
+            self.newest = Some(seq);
+            self.said.push_back((seq, inbound));
+        }
     }
 }
 
@@ -66,7 +81,7 @@ impl Lane {
         if inbox.behind || inbox.said.len() >= room {
             inbox.leave_to_journal();
         } else {
-            inbox.said.push_back((seq, inbound));
+            inbox.take_up(seq, inbound);
         }
         drop(inbox);
         self.wake.notify_one();
@@ -74,10 +89,15 @@ impl Lane {
 
     pub(crate) fn push_control(&self, seq: Seq, inbound: Inbound) {
         let mut inbox = self.lock();
-        // A flood of stops is one stop; the rest is read from the journal in its turn.
-        if inbox.control.len() < 8 {
+        if inbox.is_known(seq) {
+            // It was found in the journal first and need not wait for its turn there.
+            let place = inbox.said.iter().position(|(waiting, _)| *waiting == seq);
+            let found = place.and_then(|place| inbox.said.remove(place));
+            inbox.control.extend(found);
+        } else if inbox.control.len() < 8 {
             inbox.control.push_back((seq, inbound));
         } else {
+            // A flood of stops is one stop; the rest is read from the journal in its turn.
             inbox.leave_to_journal();
         }
         drop(inbox);
@@ -87,6 +107,15 @@ impl Lane {
     pub(crate) fn restart(&self, ended: Ended) {
         let mut inbox = self.lock();
         inbox.restarted = Some(ended);
+        inbox.leave_to_journal();
+        drop(inbox);
+        self.wake.notify_one();
+    }
+
+    /// Forgets what is in memory: all that counts is in the store.
+    fn start_over(&self) {
+        let mut inbox = self.lock();
+        *inbox = Inbox { restarted: Some(Ended::Cleanly), ..Inbox::default() };
         inbox.leave_to_journal();
         drop(inbox);
         self.wake.notify_one();
@@ -117,19 +146,30 @@ impl Lane {
 
 /// Runs a lane until its session has had nothing to do for a while.
 pub(crate) async fn run(shared: Arc<Shared>, lane: Arc<Lane>) {
-    let mut running = match Driver::load(&shared, &lane).await {
-        Ok(running) => running,
+    let mut backoff = Backoff::default();
+    while let Err(Panicked) = calm(drive(&shared, &lane)).await {
+        // From the store again, as after a restart, but nobody died.
+        tracing::error!(session = %lane.key, "a lane panicked");
+        shared.clock.sleep(backoff.next()).await;
+        lane.start_over();
+    }
+}
+
+async fn drive(shared: &Arc<Shared>, lane: &Arc<Lane>) {
+    match Driver::load(shared, lane).await {
+        Ok(mut driver) => driver.drive().await,
         Err(error) => {
             // What is in the journal stays there; the next event or run takes it up.
             tracing::error!(session = %lane.key, %error, "a session cannot be loaded");
-            shared.lanes.forget(&lane);
-            return;
+            shared.lanes.forget(lane);
         }
-    };
-    running.drive().await;
+    }
 }
 
-#[expect(clippy::large_enum_variant, reason = "taken apart where it is made; a box would only cost")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "taken apart where it is made; a box would only cost"
+)]
 enum Next {
     Event(Event, Option<oneshot::Sender<Option<u32>>>),
     Read,
@@ -253,7 +293,7 @@ impl Driver {
         for (seq, inbound) in unread {
             let in_control = inbox.control.iter().any(|(waiting, _)| *waiting == seq);
             if !in_control && !self.taken.contains(&seq) {
-                inbox.said.push_back((seq, inbound));
+                inbox.take_up(seq, inbound);
             }
         }
         if !inbox.behind {
@@ -262,7 +302,7 @@ impl Driver {
     }
 
     /// Steps the session, makes the step durable, lets its effects happen.
-    async fn step(&mut self, event: Event) -> Option<u32> {
+    async fn step(&mut self, mut event: Event) -> Option<u32> {
         if let (Event::Restarted { .. }, Some(session)) = (&event, &self.session) {
             self.inherited = session.hand().map(|hand| OutboundId {
                 session: session.id.clone(),
@@ -276,7 +316,10 @@ impl Driver {
             let now = self.shared.clock.now();
             let mut next = match (&self.session, &event) {
                 (Some(session), _) => session.clone(),
-                (None, Event::Arrived { inbound, .. }) => Session::begin(
+                (
+                    None,
+                    Event::Arrived { inbound, .. } | Event::Stumbled { over: Some((_, inbound)) },
+                ) => Session::begin(
                     self.lane.key.clone(),
                     inbound.to.clone(),
                     now,
@@ -287,21 +330,22 @@ impl Driver {
             };
             let stepped = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 let effects = next.step(event.clone(), now);
-                (next, effects)
+                let commit = self.commit_of(&next, &effects);
+                (next, effects, commit)
             }));
-            let (next, effects) = match stepped {
+            let (next, effects, commit) = match stepped {
                 Ok(stepped) => stepped,
                 Err(_) => {
                     panics += 1;
                     tracing::error!(session = %self.lane.key, panics, "a step panicked");
-                    if panics < PANICS_UNTIL_QUARANTINE {
-                        continue;
+                    if panics == PANICS_UNTIL_QUARANTINE {
+                        event = stumbled(event);
+                    } else if panics > PANICS_UNTIL_QUARANTINE {
+                        return None;
                     }
-                    self.set_aside(&event).await;
-                    return None;
+                    continue;
                 }
             };
-            let commit = self.commit_of(&next, &effects);
             let parcels = commit.outbox.clone();
             crate::chats::decide(&self.shared, &parcels).await;
             match self.shared.store.commit(commit).await {
@@ -392,20 +436,15 @@ impl Driver {
             }
         }
     }
+}
 
-    /// An event that makes the session panic every time must not block the ones behind it.
-    async fn set_aside(&mut self, event: &Event) {
-        let (Event::Arrived { seq, .. }, Some(session)) = (event, &self.session) else { return };
-        let reason = "its session panicked three times over it".to_owned();
-        let commit = Commit {
-            session: session.clone(),
-            journal: vec![JournalChange { seq: *seq, state: JournalState::Quarantined(reason) }],
-            entries: Vec::new(),
-            outbox: Vec::new(),
-            at: self.shared.clock.now(),
-        };
-        if let Err(error) = self.shared.store.commit(commit).await {
-            tracing::error!(session = %self.lane.key, %error, "an event cannot be set aside");
+/// What a session hears instead of an event over which it panicked every time: the ones behind it
+/// must not be blocked, and the person is told.
+fn stumbled(event: Event) -> Event {
+    match event {
+        Event::Arrived { seq, inbound } => Event::Stumbled { over: Some((seq, inbound)) },
+        Event::Agent { .. } | Event::Woke | Event::Restarted { .. } | Event::Stumbled { .. } => {
+            Event::Stumbled { over: None }
         }
     }
 }

@@ -91,11 +91,18 @@ pub(crate) fn start(
     let task = {
         let shared = shared.clone();
         async move {
+            let (id, told) = (start.turn.clone(), lane.clone());
             let turn = InProgress { shared, lane, start, inherited, heard, stopped };
+            let run = async {
+                if let Err(Panicked) = calm(turn.run(delivery)).await {
+                    let (failure, said) = (panicked(&id), String::new());
+                    told.agent(id, AgentEvent::Failed { failure, said }).await;
+                }
+            };
             tokio::select! {
                 biased;
                 () = abandoned.cancelled() => {}
-                () = turn.run(delivery) => {}
+                () = run => {}
             }
         }
     };
@@ -140,7 +147,7 @@ impl InProgress {
         let begun = tokio::select! {
             biased;
             () = stopped.cancelled() => Err(Failure::Stopped),
-            begun = self.begin() => begun.map_err(|Panicked| self.panicked()),
+            begun = self.begin() => Ok(begun),
         };
         let (mut place, Running { preview, mut events, control }) = match begun {
             Ok(begun) => begun,
@@ -177,7 +184,7 @@ impl InProgress {
                 event = calm(events.next()) => match event {
                     Ok(Some(event)) => event,
                     Ok(None) => failed(sorry("The agent ended without an answer."), &preview),
-                    Err(Panicked) => failed(self.panicked(), &preview),
+                    Err(Panicked) => failed(panicked(&self.start.turn), &preview),
                 },
             };
             let ends = matches!(event, AgentEvent::Finished { .. } | AgentEvent::Failed { .. });
@@ -202,20 +209,14 @@ impl InProgress {
 
     /// Waits for a place and lets the agent begin. A turn whose question is open needs no place
     /// before it is answered.
-    async fn begin(&self) -> Result<(Option<Place>, Running), Panicked> {
+    async fn begin(&self) -> (Option<Place>, Running) {
         let place = match self.start.asked {
             None => Some(self.place().await),
             Some(_) => None,
         };
         let turn = self.turn().await;
         let agent = self.shared.agent.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let running = calm(async { agent.start(turn) }).await?;
-        Ok((place, running))
-    }
-
-    fn panicked(&self) -> Failure {
-        tracing::error!(turn = %self.start.turn, "the agent panicked");
-        sorry("Something went wrong inside me; the log has the details.")
+        (place, agent.start(turn))
     }
 
     /// Waits for a place among the turns that may run at once.
@@ -261,6 +262,11 @@ async fn passed(grace: &mut Option<Sleep>) {
         Some(sleep) => sleep.await,
         None => std::future::pending().await,
     }
+}
+
+fn panicked(turn: &TurnId) -> Failure {
+    tracing::error!(%turn, "the agent panicked");
+    sorry("Something went wrong inside me; the log has the details.")
 }
 
 fn sorry(text: &str) -> Failure {

@@ -22,6 +22,11 @@ pub enum Event {
         /// What happened.
         event: AgentEvent,
     },
+    /// Taking in an event went wrong inside us, every time it was tried.
+    Stumbled {
+        /// What arrived; none when it was something else.
+        over: Option<(Seq, Inbound)>,
+    },
     /// The moment that `Session::wake_at` named has come.
     Woke,
     /// The process has started again.

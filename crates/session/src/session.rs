@@ -185,7 +185,8 @@ impl Session {
     /// Whether it may be told that something more was said. An answer takes no room.
     pub fn has_room(&self) -> bool {
         if let Phase::Asking { .. } = self.phase {
-            return true;
+            // The answer may stand behind what others say.
+            return self.waiting.len() < 4 * self.rules.room;
         }
         let steers = self.hand().map_or(0, |hand| hand.steers.len());
         self.waiting.len() + steers < self.rules.room

@@ -26,6 +26,7 @@ impl Session {
                     self.agent(event, now, &mut effects);
                 }
             }
+            Event::Stumbled { over } => self.stumbled(over, now, &mut effects),
             Event::Woke => self.woke(now, &mut effects),
             Event::Restarted { ended } => self.restarted(ended, now, &mut effects),
         }
@@ -66,17 +67,19 @@ impl Session {
                 self.waiting.push_back(said);
                 self.start_next(now, effects);
             }
-            Phase::Thinking(hand) => {
+            Phase::Thinking(hand) if hand.from.id == said.from.id => {
                 effects.push(Effect::Take(said.seq));
                 effects.push(steer(&hand.turn, &said));
                 hand.steers.push(said);
             }
-            Phase::Asking { question, .. } => {
+            Phase::Asking { question, hand, .. } if hand.from.id == said.from.id => {
                 let answer = understood(question, &said.message.text);
                 effects.push(Effect::Close { seq: said.seq, closed: Closed::Handled });
                 self.answered(said.from, said.message.text, answer, now, effects);
             }
-            Phase::Stopping(_) => {
+            // A turn acts in the name of the one who asked. Somebody else's words wait for a turn of
+            // their own.
+            Phase::Thinking(_) | Phase::Asking { .. } | Phase::Stopping(_) => {
                 effects.push(Effect::Take(said.seq));
                 self.waiting.push_back(said);
             }
@@ -92,7 +95,7 @@ impl Session {
         effects: &mut Vec<Effect>,
     ) {
         let label = match &self.phase {
-            Phase::Asking { question, .. } => question
+            Phase::Asking { question, hand, .. } if hand.from.id == from.id => question
                 .choices
                 .iter()
                 .find(|offered| offered.id == choice)
@@ -383,6 +386,31 @@ impl Session {
                 self.woke(now, effects);
             }
             Phase::Stopping(_) => self.fail(Failure::Stopped, String::new(), now, effects),
+        }
+    }
+
+    /// Sets aside what we cannot deal with, and says so.
+    fn stumbled(
+        &mut self,
+        over: Option<(Seq, Inbound)>,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) {
+        match over {
+            Some((seq, inbound)) => {
+                self.at = inbound.to;
+                let closed = Closed::Quarantined("its session panicked three times over it");
+                effects.push(Effect::Close { seq, closed });
+                let text =
+                    "Something went wrong inside me over your last message; I have set it aside.";
+                self.notice(text.into(), now, effects);
+            }
+            None => {
+                let Some(hand) = self.hand() else { return };
+                effects.push(Effect::Abandon(hand.turn.clone()));
+                let text = "Something went wrong inside me; the log has the details.";
+                self.fail(Failure::Model(text.into()), String::new(), now, effects);
+            }
         }
     }
 

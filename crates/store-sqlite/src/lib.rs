@@ -25,8 +25,8 @@ use talaria_model::{
 };
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Counts, Delivered, Found, Parcel, Query, Recorded, SearchScope, Settlement,
-    Store, StoreError, Summary,
+    Admitted, Commit, Counts, Delivered, Found, Leave, Parcel, Query, Recorded, SearchScope,
+    Settlement, Store, StoreError, Summary,
 };
 
 pub use open::OpenError;
@@ -128,7 +128,7 @@ impl Store for SqliteStore {
         self.writer.write(move |conn| write::preview(conn, &letter)).await
     }
 
-    async fn attempt(&self, id: &OutboundId) -> Result<(), StoreError> {
+    async fn attempt(&self, id: &OutboundId) -> Result<Leave, StoreError> {
         let id = id.clone();
         self.writer.write(move |conn| write::attempt(conn, &id)).await
     }

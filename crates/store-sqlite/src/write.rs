@@ -5,8 +5,8 @@ use rusqlite::{Connection, params};
 use talaria_model::{AccountId, Act, Address, Outbound, OutboundId, Seq, SessionId, Timestamp};
 use talaria_session::{Ended, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Delivered, Form, JournalChange, JournalState, Progress, Settlement, Stage,
-    StoreError,
+    Admitted, Commit, Delivered, Form, JournalChange, JournalState, Leave, Progress, Settlement,
+    Stage, StoreError,
 };
 
 use crate::rows::{
@@ -237,11 +237,13 @@ pub(crate) fn preview(conn: &Connection, letter: &Letter) -> Written<()> {
     if insert(conn, letter, &Progress::previewed(), Timestamp::default())? {
         return Ok(());
     }
-    change(conn, &letter.id, None, Progress::preview_again)
+    change(conn, &letter.id, None, Progress::preview_again)?;
+    Ok(())
 }
 
-pub(crate) fn attempt(conn: &Connection, id: &OutboundId) -> Written<()> {
-    change(conn, id, None, Progress::attempt)
+pub(crate) fn attempt(conn: &Connection, id: &OutboundId) -> Written<Leave> {
+    let left = change(conn, id, None, Progress::attempt)?;
+    Ok(left.unwrap_or(Leave::Ended))
 }
 
 pub(crate) fn settle(conn: &Connection, id: &OutboundId, settlement: &Settlement) -> Written<()> {
@@ -249,7 +251,8 @@ pub(crate) fn settle(conn: &Connection, id: &OutboundId, settlement: &Settlement
         Settlement::Undeliverable { reason } | Settlement::Abandoned { reason } => Some(reason),
         _ => None,
     };
-    change(conn, id, reason.map(String::as_str), |progress| progress.settle(settlement))
+    change(conn, id, reason.map(String::as_str), |progress| progress.settle(settlement))?;
+    Ok(())
 }
 
 /// False when it is there already.
@@ -287,17 +290,17 @@ fn find(conn: &Connection, id: &OutboundId) -> Written<Option<(i64, Progress)>> 
     maybe(conn, sql, id, |row| Ok((row.get(0)?, rows::progress(row, 1)?)))
 }
 
-fn change(
+fn change<T>(
     conn: &Connection,
     id: &OutboundId,
     reason: Option<&str>,
-    verb: impl FnOnce(&mut Progress),
-) -> Written<()> {
-    let Some((row, before)) = find(conn, id)? else { return Ok(()) };
+    verb: impl FnOnce(&mut Progress) -> T,
+) -> Written<Option<T>> {
+    let Some((row, before)) = find(conn, id)? else { return Ok(None) };
     let mut after = before.clone();
-    verb(&mut after);
+    let said = verb(&mut after);
     if after == before {
-        return Ok(());
+        return Ok(Some(said));
     }
     execute(
         conn,
@@ -315,7 +318,7 @@ fn change(
             row,
         ],
     )?;
-    Ok(())
+    Ok(Some(said))
 }
 
 /// What was on its way is unsure, as `Progress::recover` says; and how the life before ended.

@@ -21,7 +21,7 @@ use talaria_session::{Ended, Session, SessionKey};
 
 pub use commit::{Admitted, Commit, Delivered, JournalChange, JournalState};
 pub use memory::MemoryStore;
-pub use outbox::{Parcel, ParcelState, Settlement};
+pub use outbox::{Leave, Parcel, ParcelState, Settlement};
 pub use progress::{Doubt, Form, Progress, Stage};
 pub use query::{Closeness, Hit, Query, fold, visible, words};
 pub use reading::{Counts, Found, Recorded, SearchScope, Summary};
@@ -62,9 +62,9 @@ pub trait Store: Send + Sync + 'static {
     /// no parcel until then; once the text is there, it changes nothing.
     async fn preview(&self, outbound: &Outbound) -> Result<(), StoreError>;
 
-    /// Says that a parcel is about to leave. Must be durable before its first byte does. What is not
-    /// there or has ended is left alone.
-    async fn attempt(&self, id: &OutboundId) -> Result<(), StoreError>;
+    /// Says that a parcel is about to leave, and is told whether it may. Must be durable before its
+    /// first byte does. What is not there or has ended is left alone.
+    async fn attempt(&self, id: &OutboundId) -> Result<Leave, StoreError>;
 
     /// Says what became of a parcel or preview. `Progress` is the table of what follows; what is not
     /// there or has ended is left alone.

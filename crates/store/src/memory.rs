@@ -13,8 +13,8 @@ use talaria_model::{
 use talaria_session::{Ended, Session, SessionKey};
 
 use crate::{
-    Admitted, Closeness, Commit, Counts, Delivered, Found, JournalState, Parcel, Progress, Query,
-    Recorded, SearchScope, Settlement, Stage, Store, StoreError, Summary, visible,
+    Admitted, Closeness, Commit, Counts, Delivered, Found, JournalState, Leave, Parcel, Progress,
+    Query, Recorded, SearchScope, Settlement, Stage, Store, StoreError, Summary, visible,
 };
 
 /// A store whose content lives as long as its last clone.
@@ -228,11 +228,8 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn attempt(&self, id: &OutboundId) -> Result<(), StoreError> {
-        if let Some(post) = self.lock().post_mut(id) {
-            post.progress.attempt();
-        }
-        Ok(())
+    async fn attempt(&self, id: &OutboundId) -> Result<Leave, StoreError> {
+        Ok(self.lock().post_mut(id).map_or(Leave::Ended, |post| post.progress.attempt()))
     }
 
     async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError> {

@@ -41,6 +41,15 @@ pub enum ParcelState {
     Abandoned,
 }
 
+/// Whether a parcel may leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// It may, and counts as leaving.
+    Go,
+    /// It has ended already, or was never there: sending it would be sending it twice.
+    Ended,
+}
+
 /// What became of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {

@@ -17,7 +17,7 @@
 
 use talaria_model::{MessageId, Timestamp};
 
-use crate::{ParcelState, Settlement};
+use crate::{Leave, ParcelState, Settlement};
 
 /// How far a parcel is, with all that decides what may happen to it next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,13 +137,14 @@ impl Progress {
     }
 
     /// It is about to leave. Saying so again without having settled leaves a doubt about the first.
-    pub fn attempt(&mut self) {
+    pub fn attempt(&mut self) -> Leave {
         match self.stage {
             Stage::Waiting => self.stage = Stage::Leaving,
             Stage::Leaving => self.doubt = Doubt::Lasting,
-            _ => return,
+            _ => return Leave::Ended,
         }
         self.attempts += 1;
+        Leave::Go
     }
 
     /// The process died: what was on its way is unsure.
@@ -267,7 +268,7 @@ mod tests {
                 [Delivered, Waiting, Leaving, Delivered, Undeliverable, Abandoned],
             ),
             (
-                Progress::attempt,
+                |progress| _ = progress.attempt(),
                 [Previewing, Leaving, Leaving, Delivered, Undeliverable, Abandoned],
             ),
             (
@@ -290,7 +291,7 @@ mod tests {
             let before = at(stage);
             let mut progress = before.clone();
             settlements().iter().for_each(|settlement| progress.settle(settlement));
-            progress.attempt();
+            assert_eq!(progress.attempt(), Leave::Ended);
             progress.preview_again();
             progress.decide();
             progress.end_preview();
@@ -303,7 +304,7 @@ mod tests {
     fn a_doubt_outlives_everything_but_the_word_of_its_preview() {
         let mut lasting = Progress { doubt: Doubt::Lasting, ..Progress::decided() };
         for settlement in &settlements()[1..5] {
-            lasting.attempt();
+            assert_eq!(lasting.attempt(), Leave::Go);
             lasting.settle(settlement);
             assert_eq!(lasting.doubt, Doubt::Lasting, "{settlement:?}");
         }

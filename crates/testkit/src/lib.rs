@@ -10,6 +10,7 @@ mod agent;
 mod dice;
 mod echo;
 mod llm;
+pub mod platform_contract;
 mod process;
 mod vendor;
 mod waiting;

@@ -1,14 +1,19 @@
 //! `talaria config`: what is set, where, and what could be.
 
-use talaria_config::{Explanation, Origin, SettingExplanation};
+use std::sync::Arc;
+
+use serde::Serialize;
+use talaria_clock::{Clock, SystemClock};
+use talaria_config::{Explanation, Origin, SettingExplanation, Sources};
+use talaria_providers::Http;
 
 use super::{print_json, table::table};
-use crate::cli::ConfigCommand;
+use crate::cli::{ConfigCommand, Output};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
-use crate::start;
+use crate::{model, start};
 
-pub(crate) fn config(home: &Home, command: ConfigCommand) -> Result<Exit, Halt> {
+pub(crate) async fn config(home: &Home, command: ConfigCommand) -> Result<Exit, Halt> {
     match command {
         ConfigCommand::Schema => print_json(&talaria_config::schema(talaria_platforms::ALL))?,
         ConfigCommand::Show(output) => {
@@ -22,17 +27,13 @@ pub(crate) fn config(home: &Home, command: ConfigCommand) -> Result<Exit, Halt> 
                         vec![line.path.clone(), line.value.to_string(), line.origin.to_string()]
                     })
                     .collect();
-                print!("{}", table(&["SETTING", "VALUE", "FROM"], &rows));
+                super::write(format_args!("{}", table(&["SETTING", "VALUE", "FROM"], &rows)));
             }
         }
         ConfigCommand::Explain { key, output } => {
             let loaded = start::configuration(home)?;
             let explanation = loaded.explain(&key).map_err(|unknown| {
-                let halt = Halt::new(Exit::Misused, &unknown);
-                match &unknown.suggestion {
-                    Some(suggestion) => halt.hint(format_args!("did you mean {suggestion}?")),
-                    None => halt.hint("`talaria config show` lists every setting"),
-                }
+                Halt::new(Exit::Misused, &unknown).hint("`talaria config show` lists every setting")
             })?;
             if output.json {
                 print_json(&explanation)?;
@@ -40,43 +41,74 @@ pub(crate) fn config(home: &Home, command: ConfigCommand) -> Result<Exit, Halt> 
                 print_explanation(&explanation);
             }
         }
-        ConfigCommand::Check(output) => {
-            let loaded = start::configuration(home)?;
-            if output.json {
-                print_json(&loaded.warnings())?;
-            } else {
-                for warning in loaded.warnings() {
-                    println!("warning: {warning}");
-                }
-                println!("The configuration is good.");
-            }
-        }
+        ConfigCommand::Check(output) => return check(home, output).await,
     }
     Ok(Exit::Done)
+}
+
+/// What a check found.
+#[derive(Serialize)]
+struct Checked {
+    good: bool,
+    problems: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// Checks what a start would check: the settings, and that they name a model.
+async fn check(home: &Home, output: Output) -> Result<Exit, Halt> {
+    let checked = match Sources::read(home.path(), std::env::vars_os())
+        .and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL))
+    {
+        Ok(loaded) => {
+            let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+            let chosen = model::chain(&loaded, &Http::default(), &clock).await;
+            let problems: Vec<_> = chosen.err().iter().map(Halt::explained).collect();
+            let warnings = loaded.warnings().iter().map(ToString::to_string).collect();
+            Checked { good: problems.is_empty(), problems, warnings }
+        }
+        Err(problems) => {
+            let problems = problems.iter().map(ToString::to_string).collect();
+            Checked { good: false, problems, warnings: Vec::new() }
+        }
+    };
+    if output.json {
+        print_json(&checked)?;
+    } else {
+        for warning in &checked.warnings {
+            say!("warning: {warning}");
+        }
+        for problem in &checked.problems {
+            say!("{problem}");
+        }
+        if checked.good {
+            say!("The configuration is good.");
+        }
+    }
+    Ok(if checked.good { Exit::Done } else { Exit::Misused })
 }
 
 fn print_explanation(explanation: &Explanation) {
     match explanation {
         Explanation::Setting(setting) => print_setting(setting),
         Explanation::Section { path, help, settings } => {
-            println!("{path}\n{help}\n");
+            say!("{path}\n{help}\n");
             for line in settings {
-                println!("  {} = {} ({})", line.path, line.value, line.origin);
+                say!("  {} = {} ({})", line.path, line.value, line.origin);
             }
         }
     }
 }
 
 fn print_setting(setting: &SettingExplanation) {
-    println!("{} = {}", setting.path, setting.value);
-    println!("  from       {}", setting.origin);
+    say!("{} = {}", setting.path, setting.value);
+    say!("  from       {}", setting.origin);
     for overridden in &setting.overridden {
-        println!("  instead of {} from {}", overridden.value, overridden.origin);
+        say!("  instead of {} from {}", overridden.value, overridden.origin);
     }
     if !matches!(setting.origin, Origin::Default) {
-        println!("  default    {}", setting.default);
+        say!("  default    {}", setting.default);
     }
-    println!("  takes      {}", setting.takes);
-    println!("  variable   {}", setting.variable);
-    println!("\n{}", setting.help);
+    say!("  takes      {}", setting.takes);
+    say!("  variable   {}", setting.variable);
+    say!("\n{}", setting.help);
 }

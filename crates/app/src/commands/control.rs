@@ -1,12 +1,18 @@
 //! `talaria reload` and `talaria stop`: what a running gateway is told.
 
+use std::time::Duration;
+
 use talaria_admin::api::Reloaded;
+use talaria_clock::{Clock, SystemClock};
 
 use super::print_json;
 use crate::cli::Output;
 use crate::client::Client;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
+
+/// How often it is looked whether the gateway has gone.
+const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) async fn reload(home: &Home, output: Output) -> Result<Exit, Halt> {
     let reloaded: Reloaded = Client::need(home).await?.post("/v1/reload").await?;
@@ -15,22 +21,25 @@ pub(crate) async fn reload(home: &Home, output: Output) -> Result<Exit, Halt> {
         return Ok(Exit::Done);
     }
     for warning in &reloaded.warnings {
-        println!("warning: {warning}");
+        say!("warning: {warning}");
     }
     if reloaded.live.is_empty() && reloaded.after_restart.is_empty() {
-        println!("Nothing has changed.");
+        say!("Nothing has changed.");
     }
     for change in &reloaded.live {
-        println!("{change}");
+        say!("{change}");
     }
     for change in &reloaded.after_restart {
-        println!("{change} (after a restart)");
+        say!("{change} (after a restart)");
     }
     Ok(Exit::Done)
 }
 
 pub(crate) async fn stop(home: &Home) -> Result<Exit, Halt> {
     Client::need(home).await?.tell("/v1/stop").await?;
-    println!("The gateway is ending. What is unfinished goes on at the next start.");
+    say!("The gateway is ending. What is unfinished goes on at the next start.");
+    while home.lock().is_err() {
+        SystemClock.sleep(LOOK).await;
+    }
     Ok(Exit::Done)
 }

@@ -62,21 +62,21 @@ pub(crate) async fn model(home: &Home, options: ModelOptions) -> Result<Exit, Ha
 }
 
 fn print(report: &Report) {
-    println!("{}\n  because    {}", report.model, report.why);
+    say!("{}\n  because    {}", report.model, report.why);
     if !report.address.is_empty() {
-        println!("  address    {}", report.address);
+        say!("  address    {}", report.address);
     }
     for fallback in &report.fallback {
-        println!("  then       {fallback}");
+        say!("  then       {fallback}");
     }
     match &report.test {
         None => {}
         Some(Test::Answered { text, first_token_ms, whole_ms }) => {
-            println!("  answered   after {first_token_ms} ms, whole after {whole_ms} ms: {text}");
+            say!("  answered   after {first_token_ms} ms, whole after {whole_ms} ms: {text}");
         }
-        Some(Test::Failed { problem }) => println!("  failed     {problem}"),
+        Some(Test::Failed { problem }) => say!("  failed     {problem}"),
     }
-    println!(
+    say!(
         "\nTo choose another, set `model: provider/name` in config.yaml, or put a key such as\n\
          ANTHROPIC_API_KEY or OPENAI_API_KEY into the environment, or start Ollama."
     );

@@ -45,21 +45,20 @@ pub(crate) async fn sessions(home: &Home, command: SessionsCommand) -> Result<Ex
             }
         }
         SessionsCommand::Show { id, limit, output } => {
-            let query = answers::Listing { account: None, limit, query: String::new() };
             let entries: Vec<api::Entry> = match &source {
                 Source::Gateway(client) => {
                     let pairs = [("id", id), ("limit", limit.to_string())];
                     client.get("/v1/transcript", &pairs).await?
                 }
                 Source::Store(store, _) => {
-                    answers::transcript(store.as_ref(), &id, &query).await.map_err(Halt::failed)?
+                    answers::transcript(store.as_ref(), &id, limit).await.map_err(Halt::failed)?
                 }
             };
             if output.json {
                 print_json(&entries)?;
             } else {
                 for entry in &entries {
-                    println!("{} {}:\n{}\n", entry.at, entry.who, entry.text);
+                    say!("{} {}:\n{}\n", entry.at, entry.who, entry.text);
                 }
             }
         }
@@ -89,7 +88,7 @@ fn pairs(query: &answers::Listing) -> Vec<(&'static str, String)> {
 
 fn print_sessions(sessions: &[api::Session]) {
     if sessions.is_empty() {
-        println!("There are no conversations yet.");
+        say!("There are no conversations yet.");
         return;
     }
     let rows: Vec<_> = sessions
@@ -104,17 +103,14 @@ fn print_sessions(sessions: &[api::Session]) {
             ]
         })
         .collect();
-    print!("{}", table(&["ID", "ACCOUNT", "TURNS", "LAST", "TITLE"], &rows));
+    super::write(format_args!("{}", table(&["ID", "ACCOUNT", "TURNS", "LAST", "TITLE"], &rows)));
 }
 
 fn print_found(found: &[api::Found]) {
     if found.is_empty() {
-        println!("Nothing was found.");
+        say!("Nothing was found.");
     }
     for found in found {
-        println!(
-            "{} {} in “{}”:\n{}\n",
-            found.entry.at, found.entry.who, found.title, found.excerpt
-        );
+        say!("{} {} in “{}”:\n{}\n", found.entry.at, found.entry.who, found.title, found.excerpt);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
         print_json(&status)?;
         return Ok(Exit::Done);
     }
-    println!(
+    say!(
         "talaria {} (process {}), running for {}, model {}, http://{}\n",
         status.version,
         status.pid,
@@ -34,7 +34,7 @@ pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
             ]
         })
         .collect();
-    println!("{}", table(&["ACCOUNT", "PLATFORM", "STATE", ""], &rows));
+    say!("{}", table(&["ACCOUNT", "PLATFORM", "STATE", ""], &rows));
     let rows = [
         ("conversations", status.sessions, "known"),
         ("", status.sessions_in_memory, "in memory"),
@@ -47,7 +47,7 @@ pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
         ("", status.denied, "not let in"),
     ];
     for (what, count, which) in rows {
-        println!("{what:14} {count:>8} {which}");
+        say!("{what:14} {count:>8} {which}");
     }
     Ok(Exit::Done)
 }

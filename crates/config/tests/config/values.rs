@@ -152,12 +152,12 @@ fn variables_alone_can_make_an_account() {
             "TALARIA_ACCOUNTS__SECOND__PLATFORM=pigeon",
             "TALARIA_ACCOUNTS__SECOND__TOKEN=u",
             "TALARIA_ACCOUNTS__THIRD={platform: owl, password: wise, allow_everyone: true}",
-            "TALARIA_ACCOUNTS={fourth: {platform: desk}}",
+            "TALARIA_ACCOUNTS={fourth: {platform: pigeon, token: v, allow: [3]}}",
         ],
     );
     let accounts = &loaded.config().accounts;
     let names: Vec<&str> = accounts.keys().map(AccountId::as_str).collect();
-    assert_eq!(names, ["fourth", "pigeon", "second", "third"]);
+    assert_eq!(names, ["desk", "fourth", "pigeon", "second", "third"]);
     let Allowed::Only(senders) = &accounts[&AccountId::literal("pigeon")].allowed else {
         panic!("not everyone")
     };
@@ -194,14 +194,21 @@ accounts:
 }
 
 #[test]
-fn a_platform_that_starts_always_can_be_renamed_and_switched_off() {
+fn a_platform_that_starts_always_is_there_once_under_its_own_name_unless_switched_off() {
     let names = |yaml| {
         let loaded = loaded(yaml, &[]);
         let accounts = loaded.config().accounts.iter();
         accounts.map(|(name, it)| format!("{name} {}", it.account.is_some())).collect::<Vec<_>>()
     };
     assert_eq!(names("accounts: {desk: {enabled: false}}"), ["desk false"]);
-    assert_eq!(names("accounts: {mine: {platform: desk}}"), ["mine true"]);
+    let problems =
+        load(Sources::default().with_config("accounts: {mine: {platform: desk}}"), &platforms::ALL)
+            .expect_err("there cannot be two");
+    assert_eq!(
+        problems.to_string(),
+        "config.yaml:1: accounts.mine: cannot be a second Desk, which is always there once; \
+         set it up as accounts.desk"
+    );
 }
 
 #[test]

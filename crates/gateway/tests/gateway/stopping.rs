@@ -8,7 +8,7 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_model::{ChoiceId, Failure, Word};
 
 use crate::questions::question;
-use crate::world::{Deeds, EDITING, Life, SIMPLE, World, agent, built_in};
+use crate::world::{Deeds, EDITING, Life, SIMPLE, Verb, World, agent, built_in};
 
 /// Says `/stop` in a chat and waits for the word that it has stopped, at most a second.
 async fn stop(life: &Life, chat: &str) {
@@ -198,5 +198,25 @@ fn a_new_conversation_ends_the_turn_at_once_and_begins_empty() {
         let texts = life.texts("home", 3).await;
         assert_eq!(texts[0], "Stopped.");
         assert_eq!(texts[2], "2 entries", "a notice and the message");
+    });
+}
+
+#[test]
+fn a_stop_that_is_found_in_the_journal_first_does_not_wait_behind_what_stands_there() {
+    let mut world = World::new(SIMPLE).with_agent(deaf());
+    world.rules.room = 2;
+    world.vendor().say("alice", "home", "hello");
+    world.live(async |life| life.pass_seconds(1).await);
+    for text in ["one", "two", "three", "/stop"] {
+        world.vendor().say("alice", "home", text);
+    }
+    // The session looks into the journal while the word that something was stored there is on its
+    // way.
+    world.disk.answers_late(Verb::Load, Duration::from_millis(100));
+    world.disk.answers_late(Verb::Admit, Duration::from_millis(500));
+    world.live(async |life| {
+        life.until("a stop", |vendor| vendor.texts("home").iter().any(|text| text == "Stopped."))
+            .await;
+        assert!(life.now().since(life.gateway.started()) <= Duration::from_millis(1500));
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use talaria_clock::{Clock, SystemClock};
 use talaria_store::Store;
 
-use crate::world::{EDITING, SIMPLE, Verb, World, agent};
+use crate::world::{EDITING, MARK, SIMPLE, Verb, World, agent};
 
 #[test]
 fn a_step_that_cannot_be_stored_is_taken_again_and_answered_once() {
@@ -143,4 +143,51 @@ fn a_store_that_is_away_for_an_hour_costs_an_hour() {
             assert_eq!(texts, said.join(" / "));
         }
     });
+}
+
+#[test]
+fn a_store_that_breaks_down_in_the_middle_of_anything_loses_nothing() {
+    for verb in [
+        Verb::Load,
+        Verb::Commit,
+        Verb::Unread,
+        Verb::History,
+        Verb::Attempt,
+        Verb::Settle,
+        Verb::Parcels,
+        Verb::Admit,
+    ] {
+        for times in [1, 2] {
+            let mut world = World::new(SIMPLE);
+            world.limits.inbox = 1;
+            world.limits.outbox = 1;
+            world.live(async |life| {
+                life.vendor.say("alice", "home", "before");
+                life.texts("home", 1).await;
+                life.pass_seconds(60).await;
+                life.disk.panics(verb, times);
+                for n in 1..=4 {
+                    life.vendor.say("alice", "home", &n.to_string());
+                }
+                life.pass_seconds(600).await;
+                life.vendor.say("alice", "home", "5");
+                life.pass_seconds(600).await;
+                let texts = life.vendor.texts("home");
+                let answered: Vec<&str> = texts[1..]
+                    .iter()
+                    .filter(|text| !text.contains(MARK))
+                    .flat_map(|text| text.split(['/', ':', ' ']))
+                    .filter(|word| word.parse::<u32>().is_ok())
+                    .collect();
+                let sorry = texts.iter().any(|text| text.contains("Something went wrong"));
+                assert!(
+                    sorry || answered == ["1", "2", "3", "4", "5"] || texts.join("").contains(MARK),
+                    "{verb:?} {times}: {texts:?}"
+                );
+                let counts = life.disk.counts().await.unwrap();
+                let open = counts.unread + counts.turns_in_hand + counts.undelivered;
+                assert_eq!(open, 0, "{verb:?} {times}: {counts:?}, {texts:?}");
+            });
+        }
+    }
 }

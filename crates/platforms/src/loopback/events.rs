@@ -36,6 +36,7 @@ pub(super) async fn connect(address: &str, ports: &Ports) -> Result<Arrivals, Co
         account: ports.account.clone(),
         clock: ports.clock.clone(),
         committed: None,
+        broken: None,
     };
     Ok(stream::unfold(connection, Connection::next).boxed())
 }
@@ -47,6 +48,8 @@ struct Connection {
     clock: Arc<dyn Clock>,
     /// What the batch before contained. It is safe by the time the next one is asked for.
     committed: Option<u64>,
+    /// The line that ended the connection, once what came before it has been taken in.
+    broken: Option<LinkError>,
 }
 
 impl Connection {
@@ -55,6 +58,9 @@ impl Connection {
             && let Err(error) = tell(&mut self.writer, &FromGateway::Ack(number)).await
         {
             return Some((Err(lost(error)), self));
+        }
+        if let Some(error) = self.broken.take() {
+            return Some((Err(error), self));
         }
         let lines = self.lines.next().await?;
         let mut events = Vec::with_capacity(lines.len());
@@ -68,9 +74,12 @@ impl Connection {
                     self.committed = Some(number);
                     events.push(inbound);
                 }
-                // Everything before the bad line is still taken in; the connection ends there.
                 Err(error) if events.is_empty() => return Some((Err(error), self)),
-                Err(_) => break,
+                // Everything before the bad line is still taken in; the connection ends there.
+                Err(error) => {
+                    self.broken = Some(error);
+                    break;
+                }
             }
         }
         let cursor = self.committed.map(|number| Cursor(number.to_string()));

@@ -8,6 +8,9 @@ mod events;
 mod outgoing;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,7 +93,7 @@ impl Platform for Loopback {
 
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
         let arrivals = events::connect(&settings.address, &ports).await?;
-        let outgoing = outgoing::Acts::new(settings.address, ports.clock);
+        let outgoing = outgoing::Acts::new(settings.address, ports.account, ports.clock);
         Ok(Link { incoming: Incoming::Stream(arrivals), outgoing: Arc::new(outgoing) })
     }
 }

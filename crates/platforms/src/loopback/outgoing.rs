@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use talaria_clock::Clock;
-use talaria_model::{Act, MessageId, Outbound, Receipt};
+use talaria_model::{AccountId, Act, MessageId, Outbound, Receipt};
 use talaria_platform::{Outgoing, SendError};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -24,13 +24,14 @@ type Connection = Framed<TcpStream, LinesCodec>;
 /// Asks the vendor to act, each act on a connection of its own while it lasts.
 pub(super) struct Acts {
     address: String,
+    account: AccountId,
     clock: Arc<dyn Clock>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Acts {
-    pub(super) fn new(address: String, clock: Arc<dyn Clock>) -> Self {
-        Self { address, clock, idle: Mutex::default() }
+    pub(super) fn new(address: String, account: AccountId, clock: Arc<dyn Clock>) -> Self {
+        Self { address, account, clock, idle: Mutex::default() }
     }
 
     async fn connection(&self) -> Result<Connection, SendError> {
@@ -44,7 +45,7 @@ impl Acts {
         let stream = TcpStream::connect(&self.address).await.map_err(unreachable)?;
         stream.set_nodelay(true).map_err(unreachable)?;
         let mut connection = LinesCodec::new_with_max_length(LONGEST_LINE).framed(stream);
-        let hello = Hello { role: Role::Acts, account: String::new(), cursor: 0 };
+        let hello = Hello { role: Role::Acts, account: self.account.to_string(), cursor: 0 };
         write(&mut connection, &FromGateway::Hello(hello)).await.map_err(unreachable)?;
         Ok(connection)
     }

@@ -12,6 +12,8 @@ mod refusal;
 pub mod wire;
 
 #[cfg(test)]
+mod contract;
+#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;

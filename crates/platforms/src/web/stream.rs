@@ -57,7 +57,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// The next event, or `None` once the login has ended.
+    /// The next event, or `None` once the login or the account has ended.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -75,6 +75,8 @@ impl Listener {
                 biased;
                 () = &mut self.expired => return None,
                 _ = self.revoked.changed() => return None,
+                // The account was disconnected; the page connects again and finds another site.
+                () = self.site.heard.closed() => return None,
                 event = self.seat.events.recv() => match event {
                     Ok(event) => return Some(encoded(&event)),
                     Err(RecvError::Lagged(_)) => return Some(encoded(&PageEvent::Resync)),

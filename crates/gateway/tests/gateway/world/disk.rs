@@ -11,7 +11,7 @@ use talaria_model::{
 };
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Counts, Delivered, Found, MemoryStore, Parcel, Recorded, SearchScope,
+    Admitted, Commit, Counts, Delivered, Found, Leave, MemoryStore, Parcel, Recorded, SearchScope,
     Settlement, Store, StoreError, Summary,
 };
 use tokio::sync::watch;
@@ -48,6 +48,7 @@ pub(crate) struct Disk {
 struct Faults {
     failures: HashMap<Verb, usize>,
     damages: HashMap<Verb, usize>,
+    panics: HashMap<Verb, usize>,
     lag: Duration,
     slow: HashMap<Verb, Duration>,
 }
@@ -66,6 +67,11 @@ impl Disk {
     /// The next calls of this find the store damaged.
     pub(crate) fn is_damaged(&self, verb: Verb, times: usize) {
         self.faults().damages.insert(verb, times);
+    }
+
+    /// The next calls of this break down.
+    pub(crate) fn panics(&self, verb: Verb, times: usize) {
+        self.faults().panics.insert(verb, times);
     }
 
     /// Every call takes this long to arrive and as long to come back.
@@ -105,6 +111,7 @@ impl Disk {
         if due(faults.damages.get_mut(&verb)) {
             return Err(StoreError::Damaged { reason: "the test says so".into() });
         }
+        assert!(!due(faults.panics.get_mut(&verb)), "the test says so");
         Ok(())
     }
 
@@ -178,7 +185,7 @@ impl Store for Disk {
         self.write(Verb::Preview, self.kept.preview(outbound)).await
     }
 
-    async fn attempt(&self, id: &OutboundId) -> Result<(), StoreError> {
+    async fn attempt(&self, id: &OutboundId) -> Result<Leave, StoreError> {
         self.write(Verb::Attempt, self.kept.attempt(id)).await
     }
 

@@ -1,6 +1,7 @@
 //! The web platform through its seam: a browser's requests on one side, the link on the other.
 
 mod attacks;
+mod contract;
 mod files;
 mod login;
 mod page;

@@ -1,0 +1,549 @@
+//! What every platform must do: `platform_contract!(name, Harness)`.
+//!
+//! A harness plays the vendor of one platform; the suite plays the gateway. It connects the account,
+//! takes what arrives, commits it or does not, sends acts, and compares what both ends know.
+#![allow(missing_docs, reason = "a test's name is its sentence")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use talaria_clock::SystemClock;
+use talaria_model::{
+    AccountId, Act, Address, Capabilities, Choice, ChoiceId, Choices, Content, Drafts, Edits,
+    FileId, FileRef, Files, Idempotency, Inbound, InboundKind, Outbound, OutboundId, Receipt, Seq,
+    SessionId, Typing,
+};
+use talaria_platform::{
+    Account, Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation,
+    Cursor, FileError, FileStore, Hit, Incoming, Link, Outgoing, Ports, Recorded, Registration,
+    SendError, Verdict, lower,
+};
+
+use crate::waiting::within;
+
+/// Nothing here takes long; this only keeps a broken platform from hanging the suite.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The vendor of a platform, and the person in front of it.
+#[async_trait(?Send)]
+pub trait PlatformHarness: Sized {
+    /// A vendor to which nothing was said and that has shown nothing.
+    async fn open() -> Self;
+
+    /// The platform.
+    fn registration() -> Registration;
+
+    /// Settings under which an account reaches this vendor, with as much switched on as there is.
+    fn settings(&self) -> Value;
+
+    /// The account's private folder.
+    fn folder(&self) -> PathBuf;
+
+    /// The gateway has connected. Takes what it needs to reach it, and whatever a person does who
+    /// wants to read along; returns what the gateway hears.
+    async fn attach(&mut self, incoming: Incoming) -> Arrivals;
+
+    /// The person says something. The same number is the same event, delivered again. Completes when
+    /// the person, or the vendor, knows what became of it.
+    fn say(&mut self, number: u64, text: &str) -> BoxFuture<'static, Told>;
+
+    /// The next thing that the vendor is asked to show, confirmed where it has to be.
+    async fn shown(&mut self) -> Shown;
+
+    /// Sends something broken: too long, not the protocol, an id that is none. Counts from zero;
+    /// false when there is nothing more to try.
+    async fn disturb(&mut self, number: usize) -> bool;
+
+    /// Completes when nothing connects the gateway to the vendor and the person any more.
+    async fn hung_up(&mut self);
+}
+
+/// What a person knows about what they said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// It is safe.
+    Safe,
+    /// It is not, and has to be said again.
+    TryAgain,
+}
+
+/// Something that a vendor was asked to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// How it is named, where it has a name.
+    pub id: Option<String>,
+    /// The text, in whatever form the vendor gets it.
+    pub text: String,
+}
+
+/// What kind of thing a vendor was asked to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A new message.
+    Post,
+    /// A change of one.
+    Edit,
+    /// An answer as far as it has grown.
+    Draft,
+    /// That somebody is typing.
+    Typing,
+}
+
+/// Runs the suite in a module of that name.
+#[macro_export]
+macro_rules! platform_contract {
+    ($module:ident, $harness:ty) => {
+        mod $module {
+            use super::*;
+
+            $crate::platform_contract! { tests $harness =>
+                what_it_says_about_itself_is_complete
+                capabilities_do_not_contradict_themselves
+                settings_with_an_unknown_field_are_refused_naming_it
+                an_event_says_where_it_happened_and_who_caused_it
+                the_same_event_has_the_same_id_and_another_one_has_not
+                a_sender_is_told_only_after_the_commit
+                a_sender_whose_message_was_not_stored_is_told_to_try_again
+                a_message_that_was_not_stored_can_be_delivered_again
+                a_post_is_shown_under_a_name_that_stays
+                what_lower_yields_is_shown
+                growing_answers_and_edits_are_shown_where_they_can_be
+                broken_input_does_not_stop_what_comes_after
+                dropping_the_link_ends_everything
+            }
+        }
+    };
+    (tests $harness:ty => $($test:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                $crate::platform_contract::$test::<$harness>().await;
+            }
+        )*
+    };
+}
+
+/// The gateway's end of a connection.
+struct Connection {
+    arrivals: Arrivals,
+    outgoing: Arc<dyn Outgoing>,
+    hears: Hears,
+}
+
+/// How events reach the gateway, which decides what it means not to have stored one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hears {
+    /// The gateway hangs up and begins again after the last stored position.
+    Stream,
+    /// The gateway drops the acknowledgement.
+    Requests,
+}
+
+fn account_id() -> AccountId {
+    AccountId::literal("contract-7")
+}
+
+fn account<H: PlatformHarness>(harness: &H) -> Account {
+    H::registration().open(harness.settings()).expect("the settings of the harness fit")
+}
+
+async fn connect<H: PlatformHarness>(harness: &mut H, cursor: Option<Cursor>) -> Connection {
+    let ports = Ports {
+        account: account_id(),
+        clock: Arc::new(SystemClock),
+        files: Arc::new(EmptyShelf),
+        archive: Arc::new(EmptyShelf),
+        hosts: Arc::default(),
+        folder: harness.folder(),
+        cursor,
+    };
+    let account = account(harness);
+    let link = within(PATIENCE, "a connection", account.connect(ports)).await;
+    let Link { incoming, outgoing } =
+        link.unwrap_or_else(|error| panic!("it does not connect: {error}"));
+    let hears = match &incoming {
+        Incoming::Stream(_) => Hears::Stream,
+        Incoming::Served { .. } => Hears::Requests,
+        Incoming::Nothing => panic!("the suite is for platforms that hear"),
+    };
+    let arrivals = within(PATIENCE, "the vendor", harness.attach(incoming)).await;
+    Connection { arrivals, outgoing, hears }
+}
+
+impl Connection {
+    /// The next batch, or why there will be none.
+    async fn next(&mut self) -> Result<Batch, String> {
+        loop {
+            match self.arrivals.next().await {
+                Some(Ok(Arrival::Batch(batch))) if batch.events.is_empty() => {}
+                Some(Ok(Arrival::Batch(batch))) => return Ok(batch),
+                Some(Ok(Arrival::Alive)) => {}
+                Some(Err(error)) => return Err(error.to_string()),
+                None => return Err("the stream ended".into()),
+            }
+        }
+    }
+
+    /// What arrives when something is said, before anybody is told anything.
+    async fn batch(&mut self, told: &mut BoxFuture<'static, Told>) -> Batch {
+        let batch = tokio::select! {
+            biased;
+            told = told => panic!("{told:?} before anybody could store it"),
+            batch = self.next() => batch,
+            () = waited() => panic!("nothing arrives"),
+        };
+        batch.unwrap_or_else(|error| panic!("no event but {error}"))
+    }
+
+    /// Says that a batch is safe, and listens on as a gateway does.
+    async fn commit(&mut self, batch: Batch, told: BoxFuture<'static, Told>) -> (Inbound, Told) {
+        let Batch { mut events, ack, .. } = batch;
+        ack.committed(Committed(events.iter().map(|_| Verdict::Journalled(Seq(1))).collect()));
+        let told = tokio::select! {
+            told = told => told,
+            more = self.next() => panic!("something else arrived: {:?}", more.map(|b| b.events)),
+            () = waited() => panic!("nobody was told that it is safe"),
+        };
+        (events.remove(0), told)
+    }
+
+    /// Something is said and stored.
+    async fn hear<H: PlatformHarness>(
+        &mut self,
+        harness: &mut H,
+        number: u64,
+        text: &str,
+    ) -> Inbound {
+        let mut told = harness.say(number, text);
+        let batch = self.batch(&mut told).await;
+        assert_eq!(batch.events.len(), 1, "one thing was said");
+        let (inbound, told) = self.commit(batch, told).await;
+        assert_eq!(told, Told::Safe);
+        inbound
+    }
+
+    /// Sends an act, while the vendor shows it.
+    async fn send<H: PlatformHarness>(
+        &self,
+        harness: &mut H,
+        outbound: &Outbound,
+    ) -> (Result<Receipt, SendError>, Shown) {
+        let both = async { tokio::join!(self.outgoing.send(outbound), harness.shown()) };
+        within(PATIENCE, format!("{:?} is shown", outbound.act), both).await
+    }
+}
+
+async fn hung_up<H: PlatformHarness>(harness: &mut H) {
+    within(PATIENCE, "everything is closed", harness.hung_up()).await;
+}
+
+async fn waited() {
+    tokio::time::sleep(PATIENCE).await;
+}
+
+fn act(to: &Address, delivery: u32, act: Act) -> Outbound {
+    let session = SessionId::literal("20261115_093000_0badcafe");
+    Outbound { id: OutboundId { session, delivery, part: 0 }, to: to.clone(), act }
+}
+
+fn post(to: &Address, delivery: u32, text: &str) -> Outbound {
+    act(to, delivery, Act::Post(Content::text(text)))
+}
+
+fn text_of(inbound: &Inbound) -> &str {
+    match &inbound.kind {
+        InboundKind::Said(message) => &message.text,
+        kind => panic!("something was said, and it arrived as {kind:?}"),
+    }
+}
+
+pub async fn what_it_says_about_itself_is_complete<H: PlatformHarness>() {
+    let registration = H::registration();
+    let spec = registration.spec;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    assert!(!spec.name.is_empty() && spec.name.chars().all(plain), "{:?}", spec.name);
+    assert!(!spec.label.is_empty());
+    assert!(spec.about.ends_with('.'), "one sentence: {:?}", spec.about);
+    assert!(spec.guide.starts_with("# "), "a guide has a title");
+    let schema = (registration.schema)().to_value();
+    assert_eq!(schema["additionalProperties"], json!(false), "unknown settings are refused");
+    for (name, setting) in schema["properties"].as_object().into_iter().flatten() {
+        let help = setting["description"].as_str().unwrap_or_default();
+        assert!(!help.is_empty(), "the setting {name} says what it is for");
+    }
+}
+
+pub async fn capabilities_do_not_contradict_themselves<H: PlatformHarness>() {
+    let harness = H::open().await;
+    for can in [H::registration().spec.capabilities, account(&harness).capabilities] {
+        let Capabilities { text, edits, drafts, choices, typing, files, reply_within, .. } = can;
+        assert!(text.max > 0, "a message holds something");
+        assert!(choices != Choices::Buttons { max: 0 }, "no buttons is `Numbered`");
+        assert!(files != Files::UpTo(0), "no files is `Never`");
+        assert!(can.idempotency != Idempotency::Keyed(Duration::ZERO), "no key is `None`");
+        assert!(typing != Typing::Fades(Duration::ZERO), "what fades at once is never seen");
+        assert!(edits != Edits::Every(Duration::ZERO), "somebody has to read it in between");
+        assert!(drafts != Drafts::Every(Duration::ZERO), "somebody has to read it in between");
+        assert!(reply_within != Some(Duration::ZERO), "an answer takes time");
+    }
+}
+
+pub async fn settings_with_an_unknown_field_are_refused_naming_it<H: PlatformHarness>() {
+    let harness = H::open().await;
+    let mut settings = harness.settings();
+    settings["no_such_setting"] = json!(true);
+    match H::registration().open(settings) {
+        Ok(_) => panic!("an unknown setting was taken"),
+        Err(error) => {
+            assert!(error.problem.contains("no_such_setting"), "{:?}", error.problem);
+        }
+    }
+}
+
+pub async fn an_event_says_where_it_happened_and_who_caused_it<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let first = connection.hear(&mut harness, 1, "good *morning* ☀").await;
+    let second = connection.hear(&mut harness, 2, "/stop").await;
+    assert_eq!(text_of(&first), "good *morning* ☀", "as it was typed");
+    assert_eq!(text_of(&second), "/stop", "commands are for the session to recognise");
+    for inbound in [&first, &second] {
+        assert_eq!(inbound.to.account, account_id(), "an event names its own account");
+    }
+    assert_eq!(first.from.id, second.from.id, "a person is the same person");
+    assert_eq!(first.to, second.to, "a chat is the same chat");
+}
+
+pub async fn the_same_event_has_the_same_id_and_another_one_has_not<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let first = connection.hear(&mut harness, 1, "hello").await;
+    let again = connection.hear(&mut harness, 1, "hello").await;
+    let other = connection.hear(&mut harness, 2, "hello").await;
+    assert_eq!(first.id, again.id);
+    assert_ne!(first.id, other.id);
+    drop(connection);
+    hung_up(&mut harness).await;
+    let mut connection = connect(&mut harness, None).await;
+    let later = connection.hear(&mut harness, 1, "hello").await;
+    assert_eq!(first.id, later.id, "over another connection, too");
+}
+
+pub async fn a_sender_is_told_only_after_the_commit<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let mut told = harness.say(1, "hello");
+    let batch = connection.batch(&mut told).await;
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+        let early = futures::poll!(&mut told);
+        assert!(early.is_pending(), "{early:?} before anybody has stored it");
+    }
+    let (_, told) = connection.commit(batch, told).await;
+    assert_eq!(told, Told::Safe);
+}
+
+pub async fn a_sender_whose_message_was_not_stored_is_told_to_try_again<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let mut told = harness.say(1, "hello");
+    drop(connection.batch(&mut told).await);
+    if connection.hears == Hears::Stream {
+        drop(connection);
+    }
+    let told = within(PATIENCE, "some word about it", told).await;
+    assert_eq!(told, Told::TryAgain);
+}
+
+pub async fn a_message_that_was_not_stored_can_be_delivered_again<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let stored = connection.hear(&mut harness, 1, "stored").await;
+    let mut told = harness.say(2, "lost");
+    let lost = connection.batch(&mut told).await;
+    let (id, cursor) = (lost.events[0].id.clone(), lost.cursor.clone());
+    drop(lost);
+    if connection.hears == Hears::Stream {
+        drop(connection);
+        within(PATIENCE, "some word about it", told).await;
+        hung_up(&mut harness).await;
+        assert!(cursor.is_some(), "a stream has a position to begin at again");
+        connection = connect(&mut harness, None).await;
+    } else {
+        within(PATIENCE, "some word about it", told).await;
+    }
+    let again = connection.hear(&mut harness, 2, "lost").await;
+    assert_eq!(again.id, id);
+    assert_ne!(again.id, stored.id);
+}
+
+pub async fn a_post_is_shown_under_a_name_that_stays<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
+    let mut ids = Vec::new();
+    for outbound in
+        [post(&to, 1, "good morning"), post(&to, 1, "good morning"), post(&to, 2, "bye")]
+    {
+        let (sent, shown) = connection.send(&mut harness, &outbound).await;
+        sent.unwrap_or_else(|error| panic!("not sent: {error}"));
+        assert_eq!(shown.kind, Kind::Post);
+        let Act::Post(content) = &outbound.act else { continue };
+        assert!(shown.text.contains(&content.text), "{:?}", shown.text);
+        ids.push(shown.id);
+    }
+    assert_eq!(ids[0], ids[1], "the same act has the same name");
+    assert_ne!(ids[0], ids[2], "another act has another");
+    if account(&harness).capabilities.idempotency != Idempotency::None {
+        assert!(ids[0].is_some(), "whoever recognises repeats needs a name");
+    }
+}
+
+pub async fn what_lower_yields_is_shown<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let can = account(&harness).capabilities;
+    let mut connection = connect(&mut harness, None).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
+    let choice = |n: usize| Choice {
+        id: ChoiceId::new(format!("call-1.{n}")).expect("an id"),
+        label: format!("Answer {n} & <more>"),
+    };
+    let file = FileRef {
+        id: FileId::new("ab".repeat(32)).expect("an id"),
+        name: "notes.txt".into(),
+        mime: "text/plain".into(),
+        size: 12,
+    };
+    let max = can.text.max as usize;
+    let contents = [
+        Content::text("**bold**, `code`, [link](https://example.org), <b>not HTML</b> & 𝄞"),
+        Content::text("```rust\nfn main() {}\n```"),
+        Content::text("word ".repeat((max / 5).clamp(1, 20_000))),
+        Content::text("ä𝄞 ".repeat(((max + 10) / 3).clamp(1, 20_000))),
+        Content { choices: (1..=3).map(choice).collect(), ..Content::text("Which?") },
+        Content { choices: (1..=10).map(choice).collect(), ..Content::text("Which of many?") },
+        Content { files: vec![file.clone()], ..Content::text("Here it is.") },
+        Content { files: vec![file], ..Content::default() },
+    ];
+    for (number, content) in (1..).zip(contents) {
+        for outbound in lower(act(&to, number, Act::Post(content)), &can) {
+            let (sent, shown) = connection.send(&mut harness, &outbound).await;
+            sent.unwrap_or_else(|error| panic!("{outbound:?} is not taken: {error}"));
+            assert_eq!(shown.kind, Kind::Post, "{outbound:?}");
+        }
+    }
+}
+
+pub async fn growing_answers_and_edits_are_shown_where_they_can_be<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let can = account(&harness).capabilities;
+    let mut connection = connect(&mut harness, None).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
+    if can.typing != Typing::Never {
+        let (sent, shown) = connection.send(&mut harness, &act(&to, 1, Act::Typing)).await;
+        assert!(sent.is_ok(), "{sent:?}");
+        assert_eq!(shown.kind, Kind::Typing);
+    }
+    if can.drafts != Drafts::Never {
+        for text in ["once", "once upon"] {
+            let draft = act(&to, 1, Act::Draft(Content::text(text)));
+            let (sent, shown) = connection.send(&mut harness, &draft).await;
+            assert!(sent.is_ok(), "{sent:?}");
+            assert_eq!(shown.kind, Kind::Draft);
+            assert!(shown.text.contains(text), "{shown:?}");
+        }
+    }
+    let (sent, shown) = connection.send(&mut harness, &post(&to, 1, "once upon a time")).await;
+    assert_eq!(shown.kind, Kind::Post, "the answer replaces its draft");
+    if can.edits != Edits::Never {
+        let receipt = sent.unwrap_or_else(|error| panic!("not sent: {error}"));
+        let message = receipt.message.expect("what can be edited has a name");
+        let content = Content::text("once upon another time");
+        let edit = act(&to, 1, Act::Edit { message: message.clone(), content });
+        let (sent, shown) = connection.send(&mut harness, &edit).await;
+        assert!(sent.is_ok(), "{sent:?}");
+        assert_eq!(shown.kind, Kind::Edit);
+        assert!(shown.text.contains("another time"), "{shown:?}");
+    }
+}
+
+pub async fn broken_input_does_not_stop_what_comes_after<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let mut number = 1;
+    let kept = connection.hear(&mut harness, number, "before").await;
+    for disturbance in 0.. {
+        if !within(PATIENCE, "a disturbance", harness.disturb(disturbance)).await {
+            assert!(disturbance > 2, "there is something to try");
+            break;
+        }
+        number += 1;
+        if connection.hears == Hears::Stream {
+            // A stream that has become unreadable may end. It must say so.
+            let ended = within(PATIENCE, "the end of a broken stream", connection.next()).await;
+            if let Ok(batch) = ended {
+                panic!("disturbance {disturbance} was taken for {:?}", batch.events);
+            }
+            drop(connection);
+            hung_up(&mut harness).await;
+            connection = connect(&mut harness, None).await;
+        }
+        let after = connection.hear(&mut harness, number, "after").await;
+        assert_eq!(text_of(&after), "after", "disturbance {disturbance}");
+        assert_ne!(after.id, kept.id);
+    }
+}
+
+pub async fn dropping_the_link_ends_everything<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
+    let (sent, _) = connection.send(&mut harness, &post(&to, 1, "good morning")).await;
+    assert!(sent.is_ok(), "{sent:?}");
+    drop(connection);
+    hung_up(&mut harness).await;
+    // And it can be had again.
+    let mut connection = connect(&mut harness, None).await;
+    assert_eq!(text_of(&connection.hear(&mut harness, 2, "again").await), "again");
+}
+
+/// No files, and nothing was ever said.
+struct EmptyShelf;
+
+#[async_trait]
+impl FileStore for EmptyShelf {
+    async fn save(&self, _: &str, _: Option<&str>, _: ByteStream) -> Result<FileRef, FileError> {
+        Err(FileError::Full { quota: 0 })
+    }
+
+    async fn read(&self, _: &FileId) -> Result<ByteStream, FileError> {
+        Err(FileError::Missing)
+    }
+}
+
+#[async_trait]
+impl Archive for EmptyShelf {
+    async fn conversations(&self, _: usize) -> Result<Vec<Conversation>, ArchiveError> {
+        Ok(Vec::new())
+    }
+
+    async fn history(
+        &self,
+        _: &Address,
+        _: Option<u64>,
+        _: usize,
+    ) -> Result<Vec<Recorded>, ArchiveError> {
+        Ok(Vec::new())
+    }
+
+    async fn search(&self, _: &str, _: usize) -> Result<Vec<Hit>, ArchiveError> {
+        Ok(Vec::new())
+    }
+}
