@@ -4,6 +4,7 @@
 
 mod accounts;
 mod answering;
+mod chance;
 mod crashes;
 mod delivery;
 mod order;

@@ -315,3 +315,46 @@ fn beyond_the_limit_idle_sessions_leave_at_once() {
         assert_eq!(life.gateway.lanes_in_memory(), 0);
     });
 }
+
+#[test]
+fn a_message_that_is_read_before_it_is_handed_over_is_answered_once() {
+    let mut world = World::new(SIMPLE).with_agent(slow(1, &Crowd::default()));
+    world.limits.inbox = 2;
+    // The row is in the journal long before its lane is told.
+    world.disk.answers_late(Verb::Admit, Duration::from_millis(300));
+    world.live(async |life| {
+        for n in 0..40 {
+            life.vendor.say("alice", "home", &n.to_string());
+            life.pass(Duration::from_millis(70)).await;
+        }
+        life.quiet().await;
+        life.pass_seconds(20).await;
+        let answered = life.vendor.texts("home").join(" / ").replace("echo: ", "");
+        let said: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+        assert_eq!(answered, said.join(" / "));
+    });
+}
+
+#[test]
+fn an_answer_that_is_read_before_it_is_handed_over_is_sent_once() {
+    for (outbox, shows, gap) in [(1, 400, 1300), (1, 350, 1300), (2, 400, 1300), (2, 300, 2500)] {
+        let mut world = World::new(SIMPLE);
+        world.limits.outbox = outbox;
+        // The parcel is in the outbox long before its chat is told.
+        world.disk.answers_late(Verb::Commit, Duration::from_millis(300));
+        world.vendor().behaves(move |_| Conduct::ShowsAfter(Duration::from_millis(shows)));
+        world.live(async |life| {
+            for burst in 0..20 {
+                for n in 0..(burst % 7) {
+                    life.vendor.say("alice", "home", &format!("/nope-{burst}-{n}"));
+                }
+                life.pass(Duration::from_millis(gap)).await;
+            }
+            life.quiet().await;
+            life.pass_seconds(20).await;
+            let texts = life.vendor.texts("home");
+            let different: std::collections::BTreeSet<_> = texts.iter().collect();
+            assert_eq!(different.len(), texts.len(), "outbox {outbox}, {shows} ms, {gap} ms");
+        });
+    }
+}

@@ -62,6 +62,7 @@ impl Bridge {
         if self.acts.is_none() {
             let (lines, hello) = self.accept().await;
             assert_eq!(hello["hello"]["role"], "acts");
+            assert_eq!(hello["hello"]["account"], "contract-7");
             self.acts = Some(lines);
         }
         let line = self.acts.as_mut().unwrap().next().await.unwrap().unwrap();
@@ -326,6 +327,7 @@ async fn what_stands_before_a_broken_line_is_taken_in() {
     let lines = format!("{}\nnot JSON", event(1, "hello"));
     bench.bridge.tell(lines.as_bytes()).await;
     assert_eq!(bench.next().await.unwrap().0, ["e1"]);
+    assert!(matches!(bench.next().await, Err(LinkError::Lost { .. })), "and the stream ends there");
 }
 
 #[tokio::test]

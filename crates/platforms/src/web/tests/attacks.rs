@@ -326,7 +326,7 @@ async fn atk_017_logging_out_ends_every_login_and_every_stream() {
 
 #[tokio::test(start_paused = true)]
 async fn atk_017_a_stream_ends_with_its_login() {
-    let bench = Bench::with(Settings { session_days: 1, ..Settings::default() }).await;
+    let bench = Bench::with(Settings { session_days: 1 }).await;
     let browser = bench.login().await;
     let mut page = Page::open(&bench, &browser).await;
     tokio::time::advance(Duration::from_secs(24 * 60 * 60)).await;

@@ -102,7 +102,7 @@ async fn a_login_survives_a_restart() {
 
 #[tokio::test(start_paused = true)]
 async fn a_login_ends_after_its_days() {
-    let bench = Bench::with(Settings { session_days: 2, ..Settings::default() }).await;
+    let bench = Bench::with(Settings { session_days: 2 }).await;
     let browser = bench.login().await;
     tokio::time::advance(Duration::from_secs(2 * 24 * 60 * 60 - 60)).await;
     assert_eq!(bench.status(browser.get("/api/state")).await, StatusCode::OK);
