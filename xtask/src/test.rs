@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::{browser, docs, real_servers, shell, tidy};
 
@@ -12,27 +12,68 @@ pub(crate) struct Options {
     /// Leave out the browser and the servers that have to be installed first
     #[arg(long)]
     quick: bool,
+    /// Only this part
+    #[arg(long)]
+    only: Option<Part>,
+}
+
+/// A part of the tests.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Formatting, the shape of the workspace, lints, generated documents
+    Lint,
+    /// Every test that needs nothing but Rust
+    Rust,
+    /// Both wire formats against a server that nobody here wrote
+    Servers,
+    /// The web chat in Chromium
+    Browser,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Lint, Self::Rust, Self::Servers, Self::Browser];
+    const QUICK: [Self; 2] = [Self::Lint, Self::Rust];
 }
 
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
-    shell::run(&mut shell::cargo(root, &["fmt", "--all", "--check"]))?;
-    tidy::run(root)?;
-    let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    shell::run(&mut shell::cargo(root, &clippy))?;
-    shell::run(&mut shell::cargo(root, &["build", "--locked", "--package", "talaria"]))?;
-    docs::check(root)?;
-    // nextest runs each test in a process of its own and is faster; cargo's own runner will do.
-    let tests: &[&str] = if shell::exists("cargo-nextest") {
-        &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]
-    } else {
-        &["test", "--workspace", "--locked", "--no-fail-fast"]
+    let parts = match (options.only, options.quick) {
+        (Some(part), _) => vec![part],
+        (None, true) => Part::QUICK.to_vec(),
+        (None, false) => Part::ALL.to_vec(),
     };
-    shell::run(&mut shell::cargo(root, tests))?;
-    if options.quick {
-        eprintln!("left out: the browser and the installed servers");
-        return Ok(());
+    parts.into_iter().try_for_each(|part| test(root, part))
+}
+
+fn test(root: &Path, part: Part) -> Result<()> {
+    match part {
+        Part::Lint => {
+            shell::run(&mut shell::cargo(root, &["fmt", "--all", "--check"]))?;
+            tidy::run(root)?;
+            let clippy =
+                ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+            shell::run(&mut shell::cargo(root, &clippy))?;
+            docs::check(root)
+        }
+        Part::Rust => {
+            // nextest runs each test in a process of its own and is faster; cargo's own runner will do.
+            let tests: &[&str] = if shell::exists("cargo-nextest") {
+                &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]
+            } else {
+                &["test", "--workspace", "--locked", "--no-fail-fast"]
+            };
+            shell::run(&mut shell::cargo(root, tests))
+        }
+        Part::Servers => {
+            build(root)?;
+            real_servers::run(root, &shell::built(root, "debug"))
+        }
+        Part::Browser => {
+            build(root)?;
+            browser::run(root, &shell::built(root, "debug"))
+        }
     }
-    let binary = shell::built(root, "debug");
-    real_servers::run(root, &binary)?;
-    browser::run(root, &binary)
+}
+
+fn build(root: &Path) -> Result<()> {
+    shell::run(&mut shell::cargo(root, &["build", "--locked", "--package", "talaria"]))
 }
