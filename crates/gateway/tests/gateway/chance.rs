@@ -7,10 +7,9 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_model::{Act, Capabilities, Drafts, Idempotency, Typing};
 use talaria_platform::{ConnectError, SendError};
 
-use crate::world::{Conduct, EDITING, End, Life, MARK, SIMPLE, Verb, World, agent, keyed};
+use crate::world::{Conduct, EDITING, Life, MARK, SIMPLE, Verb, World, agent, keyed};
 
 /// Chance that is the same every time (xorshift).
-#[derive(Clone)]
 struct Dice(u64);
 
 impl Dice {
@@ -51,18 +50,18 @@ fn weather(dice: &mut Dice) -> Weather {
     let typing = Capabilities { typing: Typing::Fades(Duration::from_secs(5)), ..EDITING };
     let can = [SIMPLE, EDITING, drafting, typing][dice.below(4) as usize];
     let can = if dice.one_in(2) { keyed(can) } else { can };
-    let deaths = dice.below(3);
+    let (deaths, clean_stops) = (dice.below(3), dice.below(3));
     let is_keyed = can.idempotency != Idempotency::None;
     Weather {
         can,
         chats: 1 + dice.below(4),
         messages: 5 + dice.below(30),
         deaths,
-        clean_stops: dice.below(3),
+        clean_stops,
         throttles: dice.one_in(2),
-        // Where repeats are not recognised, an answer whose outcome is unknown twice is given up; a
-        // death and a silence would be two.
-        silence: dice.one_in(2) && (is_keyed || deaths == 0),
+        // Where repeats are not recognised, an answer whose outcome is unknown twice is given up; an
+        // end in the middle of sending and a silence would be two.
+        silence: dice.one_in(2) && (is_keyed || deaths + clean_stops == 0),
         hang_ups: dice.one_in(2),
         disk_fails: dice.one_in(2),
         disk_lags: dice.one_in(2),
@@ -180,10 +179,10 @@ fn run(seed: u64) -> Result<(), String> {
         let answer = stage.echo();
         for end in [8, 20, 30] {
             let end = answer.floor_char_boundary(end.min(answer.len()));
-            stage.show(&format!("{} and so on", &answer[..end]));
+            stage.show(&format!("{} and so the story goes on", &answer[..end]));
             SystemClock.sleep(Duration::from_millis(700)).await;
         }
-        stage.finish(&format!("{answer} and so on. done")).await;
+        stage.finish(&format!("{answer} and so the story goes on. done")).await;
     }));
     if weather.little_room {
         world.limits.inbox = 1 + dice.below(3) as usize;
@@ -201,17 +200,15 @@ fn run(seed: u64) -> Result<(), String> {
     let mut deaths = weather.deaths;
     for number in 0..lives - 1 {
         let (from, until) = (number * per_life, (number + 1) * per_life);
-        let mut inside = dice.clone();
-        dice.below(2);
+        let mut inside = Dice::new(dice.below(u64::MAX));
         let dies = deaths > 0 && (dice.one_in(2) || deaths + number == lives - 1);
         if dies {
             deaths -= 1;
             let moment = dice.below(120) as usize;
-            let end = world.live_and_die(moment, async |life| {
+            world.live_and_die(moment, async |life| {
                 talk(life, &weather, &mut inside, from, until).await;
                 life.pass(Duration::from_secs(5)).await;
             });
-            let _: End = end;
         } else {
             world.live(async |life| {
                 talk(life, &weather, &mut inside, from, until).await;
@@ -219,7 +216,7 @@ fn run(seed: u64) -> Result<(), String> {
             });
         }
     }
-    let mut inside = dice.clone();
+    let mut inside = Dice::new(dice.below(u64::MAX));
     world.live(async |life| {
         talk(life, &weather, &mut inside, (lives - 1) * per_life, weather.messages).await;
         // Everything heals.
@@ -236,11 +233,12 @@ fn run(seed: u64) -> Result<(), String> {
     Err(format!("seed {seed}: {problems:#?}\n{weather:#?}"))
 }
 
+/// `SEED=…` runs one of them again.
 #[test]
 fn whatever_happens_everybody_is_answered_once_and_in_order() {
     let seeds = match std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,
-        None => 0..6000u64,
+        None => 0..300,
     };
     let failures: Vec<String> = seeds.filter_map(|seed| run(seed).err()).collect();
     let count = failures.len();
