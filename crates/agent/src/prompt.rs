@@ -144,7 +144,11 @@ pub(crate) fn fit<'a>(entries: &'a [Entry], turn: &TurnId, budget: usize) -> &'a
 
 fn size(entry: &Entry) -> usize {
     match &entry.body {
-        EntryBody::Said { text, files, .. } => text.len() + files.len() * 1024,
+        EntryBody::Said { text, files, .. } => {
+            // A text file is put before the model whole; a picture costs about as much as this.
+            let files: u64 = files.iter().map(|file| file.size.min(TEXT_FILE)).sum();
+            text.len() + usize::try_from(files).unwrap_or(usize::MAX)
+        }
         EntryBody::Answered { text, calls, reasoning, .. } => {
             let calls: usize = calls.iter().map(|call| call.arguments.len()).sum();
             text.len() + calls + reasoning.as_ref().map_or(0, String::len)
