@@ -300,7 +300,7 @@ impl TurnLoop {
             Err(error) => return Ok(Err(ToolError::Arguments(error.to_string()))),
         };
         if call.tool == Ask::NAME {
-            return match Ask::question(&call.id, arguments) {
+            return match Ask::question(&self.turn.id, &call.id, arguments) {
                 Ok(question) => self.ask_person(question).await.map(Ok),
                 Err(error) => Ok(Err(error)),
             };

@@ -8,7 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use talaria_model::{AgentEvent, Inbound, OutboundId, Seq, TurnId};
+use talaria_model::{AgentEvent, Entry, Inbound, OutboundId, Seq, TurnId};
 use talaria_platform::lower;
 use talaria_session::{Closed, Effect, Ended, Event, Session, SessionKey};
 use talaria_store::{Commit, JournalChange, JournalState, StoreError};
@@ -348,11 +348,11 @@ impl Driver {
             };
             let parcels = commit.outbox.clone();
             crate::chats::decide(&self.shared, &parcels).await;
-            match self.shared.store.commit(commit).await {
-                Ok(()) => {
+            match self.write(commit, &effects).await {
+                Ok(history) => {
                     self.session = Some(next);
                     crate::chats::offer(&self.shared, parcels, self.inherited.as_ref());
-                    self.perform(effects);
+                    self.perform(effects, history);
                     break;
                 }
                 Err(error) => {
@@ -363,6 +363,28 @@ impl Driver {
             }
         }
         self.session.as_ref().and_then(Session::hand).map(|hand| hand.delivery)
+    }
+
+    /// Makes a step durable. The transcript for a turn that begins is read meanwhile, so that the turn
+    /// does not wait for the disk a second time.
+    async fn write(
+        &self,
+        commit: Commit,
+        effects: &[Effect],
+    ) -> Result<Option<Vec<Entry>>, StoreError> {
+        let store = &self.shared.store;
+        let begins = effects.iter().find_map(|effect| match effect {
+            Effect::Start(start) if self.shared.turn_permits.available_permits() > 0 => Some(start),
+            _ => None,
+        });
+        let Some(start) = begins else { return store.commit(commit).await.map(|()| None) };
+        let session = &start.turn.session;
+        let recorded = commit.entries.iter().filter(|(of, _)| of == session);
+        let recorded: Vec<Entry> = recorded.map(|(_, entry)| entry.clone()).collect();
+        let limit = self.shared.limits.history;
+        let (committed, read) = futures::join!(store.commit(commit), store.history(session, limit));
+        // Whoever finds nothing here reads it again, with more patience.
+        committed.map(|()| read.ok().map(|read| brought_up_to_date(read, recorded, limit)))
     }
 
     fn commit_of(&self, session: &Session, effects: &[Effect]) -> Commit {
@@ -404,7 +426,7 @@ impl Driver {
         commit
     }
 
-    fn perform(&mut self, effects: Vec<Effect>) {
+    fn perform(&mut self, effects: Vec<Effect>, mut history: Option<Vec<Entry>>) {
         for effect in effects {
             match effect {
                 Effect::Start(start) => {
@@ -416,6 +438,7 @@ impl Driver {
                         start,
                         delivery,
                         self.inherited.clone(),
+                        history.take(),
                     ));
                 }
                 Effect::Tell { turn, word } => {
@@ -447,4 +470,15 @@ fn stumbled(event: Event) -> Event {
             Event::Stumbled { over: None }
         }
     }
+}
+
+/// A transcript that was read while a step was written, with what the step recorded: the reader may
+/// have seen it or not.
+fn brought_up_to_date(mut read: Vec<Entry>, recorded: Vec<Entry>, limit: usize) -> Vec<Entry> {
+    if let Some(first) = recorded.first() {
+        read.retain(|entry| entry.number < first.number);
+        read.extend(recorded);
+        read.drain(..read.len().saturating_sub(limit));
+    }
+    read
 }

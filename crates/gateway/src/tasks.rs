@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
+use futures::{FutureExt, future};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,15 +21,12 @@ pub(crate) struct Tasks {
 impl Tasks {
     /// Runs `task` until it is done or the gateway stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let stopped = self.stopped.clone();
+        let stopped = Box::pin(self.stopped.clone().cancelled_owned());
+        // Not an async block, which would hold the task twice: as what it was given and as what it
+        // waits for. There are thousands of tasks.
+        let task = future::select(stopped, Box::pin(task)).map(drop);
         #[expect(clippy::disallowed_methods, reason = "this is the one place")]
-        tokio::spawn(self.tracker.track_future(async move {
-            tokio::select! {
-                biased;
-                () = stopped.cancelled() => {}
-                () = task => {}
-            }
-        }));
+        tokio::spawn(self.tracker.track_future(task));
     }
 
     /// Ends every task at its next pause and waits until they are gone.
@@ -44,8 +41,10 @@ impl Tasks {
 pub(crate) struct Panicked;
 
 /// Ends with the word that a future panicked, instead of unwinding.
-pub(crate) async fn calm<T>(future: impl Future<Output = T>) -> Result<T, Panicked> {
-    AssertUnwindSafe(future).catch_unwind().await.map_err(|_| Panicked)
+pub(crate) fn calm<T>(
+    future: impl Future<Output = T>,
+) -> impl Future<Output = Result<T, Panicked>> {
+    AssertUnwindSafe(future).catch_unwind().map(|ended| ended.map_err(|_| Panicked))
 }
 
 /// Forgets what is old enough, once an hour.

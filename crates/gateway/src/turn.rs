@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use talaria_agent::{Preview, Running, Turn};
 use talaria_clock::Sleep;
-use talaria_model::{AgentEvent, Failure, OutboundId, TurnId, Word};
+use talaria_model::{AgentEvent, Entry, Failure, OutboundId, TurnId, Word};
 use talaria_session::Start;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -79,6 +79,7 @@ pub(crate) fn start(
     start: Start,
     delivery: u32,
     inherited: Option<OutboundId>,
+    history: Option<Vec<Entry>>,
 ) -> TurnHandle {
     let (words, heard) = mpsc::channel(WORDS);
     let handle = TurnHandle {
@@ -92,7 +93,7 @@ pub(crate) fn start(
         let shared = shared.clone();
         async move {
             let (id, told) = (start.turn.clone(), lane.clone());
-            let turn = InProgress { shared, lane, start, inherited, heard, stopped };
+            let turn = InProgress { shared, lane, start, inherited, history, heard, stopped };
             let run = async {
                 if let Err(Panicked) = calm(turn.run(delivery)).await {
                     let (failure, said) = (panicked(&id), String::new());
@@ -137,6 +138,8 @@ struct InProgress {
     lane: Arc<Lane>,
     start: Start,
     inherited: Option<OutboundId>,
+    /// The transcript, where it was read already.
+    history: Option<Vec<Entry>>,
     heard: mpsc::Receiver<Word>,
     stopped: CancellationToken,
 }
@@ -209,7 +212,7 @@ impl InProgress {
 
     /// Waits for a place and lets the agent begin. A turn whose question is open needs no place
     /// before it is answered.
-    async fn begin(&self) -> (Option<Place>, Running) {
+    async fn begin(&mut self) -> (Option<Place>, Running) {
         let place = match self.start.asked {
             None => Some(self.place().await),
             Some(_) => None,
@@ -225,17 +228,10 @@ impl InProgress {
         Place { _permit: self.shared.turn_permits.clone().acquire_owned().await.ok(), _in_hand }
     }
 
-    async fn turn(&self) -> Turn {
-        let session = &self.start.turn.session;
-        let limit = self.shared.limits.history;
-        let entries = loop {
-            match self.shared.store.history(session, limit).await {
-                Ok(entries) => break entries,
-                Err(error) => {
-                    tracing::warn!(turn = %self.start.turn, %error, "the transcript cannot be read");
-                    self.shared.clock.sleep(Duration::from_secs(1)).await;
-                }
-            }
+    async fn turn(&mut self) -> Turn {
+        let entries = match self.history.take() {
+            Some(entries) => entries,
+            None => self.read_history().await,
         };
         Turn {
             id: self.start.turn.clone(),
@@ -245,6 +241,20 @@ impl InProgress {
             started: self.start.started.clone(),
             asked: self.start.asked.clone(),
             limit: self.start.deadline.since(self.shared.clock.now()),
+        }
+    }
+
+    async fn read_history(&self) -> Vec<Entry> {
+        let session = &self.start.turn.session;
+        let limit = self.shared.limits.history;
+        loop {
+            match self.shared.store.history(session, limit).await {
+                Ok(entries) => return entries,
+                Err(error) => {
+                    tracing::warn!(turn = %self.start.turn, %error, "the transcript cannot be read");
+                    self.shared.clock.sleep(Duration::from_secs(1)).await;
+                }
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! The floor: the least that a durable answer can cost. One call of the model, the answer read to its
-//! end, one synced commit; nothing else.
+//! The floor: the least that a durable answer can cost. One call of the model, the answer put together
+//! from its stream, one synced commit; nothing else.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ struct Turn {
 
 impl Turn {
     async fn take(&self) -> Result<()> {
-        let answer = self
+        let stream = self
             .client
             .post(&self.url)
             .header("content-type", "application/json")
@@ -117,10 +117,34 @@ impl Turn {
             .error_for_status()?
             .text()
             .await?;
+        let answer = answer(&stream)?;
         let (written, durable) = oneshot::channel();
         self.writer.send((answer, written)).await?;
         Ok(durable.await?)
     }
+}
+
+/// The text of a streamed answer.
+fn answer(stream: &str) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Chunk {
+        choices: Vec<Choice>,
+    }
+    #[derive(Deserialize)]
+    struct Choice {
+        delta: Delta,
+    }
+    #[derive(Deserialize)]
+    struct Delta {
+        content: Option<String>,
+    }
+    let mut answer = String::new();
+    let events = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    for event in events.take_while(|event| *event != "[DONE]") {
+        let chunk: Chunk = serde_json::from_str(event)?;
+        answer.extend(chunk.choices.into_iter().filter_map(|choice| choice.delta.content));
+    }
+    Ok(answer)
 }
 
 async fn carry_out(turn: Arc<Turn>, order: Order) -> Result<Sample> {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::Value;
-use talaria_model::{CallId, Choice, ChoiceId, Question};
+use talaria_model::{CallId, Choice, ChoiceId, Question, TurnId};
 
 use super::arguments;
 use crate::{EffectClass, Tool, ToolError, ToolOutput, ToolScope, ToolSpec};
@@ -30,7 +30,11 @@ impl Ask {
     pub const NAME: &str = "ask";
 
     /// The question that a call asks.
-    pub(crate) fn question(call: &CallId, given: Value) -> Result<Question, ToolError> {
+    pub(crate) fn question(
+        turn: &TurnId,
+        call: &CallId,
+        given: Value,
+    ) -> Result<Question, ToolError> {
         let Arguments { question, choices } = arguments(given)?;
         if question.trim().is_empty() {
             return Err(ToolError::Arguments("the question is empty".into()));
@@ -39,8 +43,9 @@ impl Ask {
             return Err(ToolError::Arguments(format!("more than {MOST_CHOICES} choices")));
         }
         let choices = choices.into_iter().enumerate().map(|(place, label)| {
-            // Bound to the call, so that a button of an older question cannot answer this one.
-            let id = ChoiceId::new(format!("{call}.{}", place + 1))
+            // Bound to turn and call, so that a button of an older question cannot answer this one:
+            // models number their calls anew every time.
+            let id = ChoiceId::new(format!("{turn}.{call}.{}", place + 1))
                 .map_err(|error| ToolError::Arguments(error.to_string()))?;
             Ok(Choice { id, label })
         });

@@ -234,10 +234,11 @@ async fn the_log_stays_small() {
     let store = SqliteStore::open(folder.path()).expect("opens");
     let session = session(&key("bot", "c"));
     let long = "word ".repeat(20_000);
-    for number in 1..=150 {
+    for number in 1..=450 {
         store.commit(recording(&session, number, &long)).await.expect("commits");
         let log = folder.path().join("state.db-wal").metadata().expect("is there").len();
-        assert!(log < 6 << 20, "{log} bytes after {number} writes");
+        // Readers, the search index among them, may hold it back up to 32 MiB and one write.
+        assert!(log < 33 << 20, "{log} bytes after {number} writes");
     }
     assert!(folder.path().join("state.db").metadata().expect("is there").len() > 10 << 20);
 }
