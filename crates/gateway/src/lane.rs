@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use talaria_model::{AgentEvent, Entry, Inbound, OutboundId, Seq, TurnId};
 use talaria_platform::lower;
-use talaria_session::{Closed, Effect, Ended, Event, Session, SessionKey};
+use talaria_session::{Closed, Effect, Ended, Event, Session, SessionKey, Start};
 use talaria_store::{Commit, JournalChange, JournalState, StoreError};
 use tokio::sync::{Notify, oneshot};
 
@@ -311,6 +311,7 @@ impl Driver {
             });
         }
         let mut backoff = Backoff::default();
+        let mut failures = 0;
         let mut panics = 0;
         loop {
             let now = self.shared.clock.now();
@@ -348,16 +349,19 @@ impl Driver {
             };
             let parcels = commit.outbox.clone();
             crate::chats::decide(&self.shared, &parcels).await;
-            match self.write(commit, &effects).await {
-                Ok(history) => {
+            // A model is not asked again for every time that the disk is full.
+            let begins = (failures == 0).then(|| self.begins_at_once(&effects)).flatten();
+            match self.write(commit, &next, begins).await {
+                Ok(begun) => {
                     self.session = Some(next);
                     crate::chats::offer(&self.shared, parcels, self.inherited.as_ref());
-                    self.perform(effects, history);
+                    self.perform(effects, begun);
                     break;
                 }
                 Err(error) => {
                     // Nothing was written, so the same event is stepped again from the same state.
                     tracing::warn!(session = %self.lane.key, %error, "a step cannot be made durable");
+                    failures += 1;
                     self.shared.clock.sleep(backoff.next()).await;
                 }
             }
@@ -365,26 +369,50 @@ impl Driver {
         self.session.as_ref().and_then(Session::hand).map(|hand| hand.delivery)
     }
 
-    /// Makes a step durable. The transcript for a turn that begins is read meanwhile, so that the turn
-    /// does not wait for the disk a second time.
+    /// Makes a step durable. A turn that begins with it does not wait for the disk: its agent begins to
+    /// think meanwhile. If the step is not made durable, that turn is dropped.
     async fn write(
         &self,
         commit: Commit,
-        effects: &[Effect],
-    ) -> Result<Option<Vec<Entry>>, StoreError> {
-        let store = &self.shared.store;
-        let begins = effects.iter().find_map(|effect| match effect {
-            Effect::Start(start) if self.shared.turn_permits.available_permits() > 0 => Some(start),
-            _ => None,
-        });
-        let Some(start) = begins else { return store.commit(commit).await.map(|()| None) };
+        next: &Session,
+        begins: Option<&Start>,
+    ) -> Result<Option<TurnHandle>, StoreError> {
+        let Some(start) = begins else {
+            return self.shared.store.commit(commit).await.map(|()| None);
+        };
         let session = &start.turn.session;
         let recorded = commit.entries.iter().filter(|(of, _)| of == session);
         let recorded: Vec<Entry> = recorded.map(|(_, entry)| entry.clone()).collect();
-        let limit = self.shared.limits.history;
-        let (committed, read) = futures::join!(store.commit(commit), store.history(session, limit));
-        // Whoever finds nothing here reads it again, with more patience.
-        committed.map(|()| read.ok().map(|read| brought_up_to_date(read, recorded, limit)))
+        let begin = async {
+            let limit = self.shared.limits.history;
+            let read = self.shared.store.history(session, limit).await.ok();
+            // A turn that is given nothing reads it for itself.
+            let history = read.map(|read| brought_up_to_date(read, recorded, limit));
+            self.begin(start.clone(), next, history)
+        };
+        let (committed, turn) = futures::join!(self.shared.store.commit(commit), begin);
+        committed.map(|()| Some(turn))
+    }
+
+    /// The turn that a step begins, if it does nothing besides and there is a place for it.
+    fn begins_at_once<'a>(&self, effects: &'a [Effect]) -> Option<&'a Start> {
+        let mut begins = None;
+        for effect in effects {
+            match effect {
+                Effect::Start(start) => begins = Some(start),
+                Effect::Bind { .. } | Effect::Record { .. } => {}
+                _ => return None,
+            }
+        }
+        // What resumes a turn counts the deaths of the process during it, which has to be durable.
+        let is_new = effects.iter().any(|effect| matches!(effect, Effect::Bind { .. }));
+        begins.filter(|_| is_new && self.shared.turn_permits.available_permits() > 0)
+    }
+
+    fn begin(&self, start: Start, session: &Session, history: Option<Vec<Entry>>) -> TurnHandle {
+        let delivery = session.hand().map_or(0, |hand| hand.delivery);
+        let (lane, inherited) = (self.lane.clone(), self.inherited.clone());
+        turn::start(&self.shared, lane, start, delivery, inherited, history)
     }
 
     fn commit_of(&self, session: &Session, effects: &[Effect]) -> Commit {
@@ -426,20 +454,14 @@ impl Driver {
         commit
     }
 
-    fn perform(&mut self, effects: Vec<Effect>, mut history: Option<Vec<Entry>>) {
+    fn perform(&mut self, effects: Vec<Effect>, mut begun: Option<TurnHandle>) {
         for effect in effects {
             match effect {
                 Effect::Start(start) => {
-                    let delivery = self.session.as_ref().and_then(Session::hand);
-                    let delivery = delivery.map_or(0, |hand| hand.delivery);
-                    self.turn = Some(turn::start(
-                        &self.shared,
-                        self.lane.clone(),
-                        start,
-                        delivery,
-                        self.inherited.clone(),
-                        history.take(),
-                    ));
+                    let begun = begun.take();
+                    self.turn =
+                        begun.or_else(|| Some(self.begin(start, self.session.as_ref()?, None)));
+                    self.turn.iter().for_each(TurnHandle::confirm);
                 }
                 Effect::Tell { turn, word } => {
                     if let Some(handle) = self.turn.as_mut().filter(|handle| handle.turn == turn) {

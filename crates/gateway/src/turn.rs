@@ -30,11 +30,18 @@ const SPARE: usize = 2;
 pub(crate) struct TurnHandle {
     pub(crate) turn: TurnId,
     ear: Ear,
+    durable: CancellationToken,
     stopped: CancellationToken,
     abandoned: CancellationToken,
 }
 
 impl TurnHandle {
+    /// Says that the step which began the turn is durable. Until then the agent may think, and nobody
+    /// sees or hears anything of it.
+    pub(crate) fn confirm(&self) {
+        self.durable.cancel();
+    }
+
     /// Passes a word on. A stop always gets through.
     pub(crate) fn tell(&mut self, word: Word) {
         match word {
@@ -85,17 +92,22 @@ pub(crate) fn start(
     let handle = TurnHandle {
         turn: start.turn.clone(),
         ear: Ear { words, deaf: false },
+        durable: CancellationToken::new(),
         stopped: CancellationToken::new(),
         abandoned: CancellationToken::new(),
     };
     let (stopped, abandoned) = (handle.stopped.clone(), handle.abandoned.clone());
+    let durable = handle.durable.clone();
     let task = {
         let shared = shared.clone();
         async move {
             let (id, told) = (start.turn.clone(), lane.clone());
-            let turn = InProgress { shared, lane, start, inherited, history, heard, stopped };
+            let confirmed = durable.clone();
+            let turn =
+                InProgress { shared, lane, start, inherited, history, heard, durable, stopped };
             let run = async {
                 if let Err(Panicked) = calm(turn.run(delivery)).await {
+                    confirmed.cancelled().await;
                     let (failure, said) = (panicked(&id), String::new());
                     told.agent(id, AgentEvent::Failed { failure, said }).await;
                 }
@@ -141,12 +153,13 @@ struct InProgress {
     /// The transcript, where it was read already.
     history: Option<Vec<Entry>>,
     heard: mpsc::Receiver<Word>,
+    durable: CancellationToken,
     stopped: CancellationToken,
 }
 
 impl InProgress {
     async fn run(mut self, mut delivery: u32) {
-        let stopped = self.stopped.clone();
+        let (durable, stopped) = (self.durable.clone(), self.stopped.clone());
         let begun = tokio::select! {
             biased;
             () = stopped.cancelled() => Err(Failure::Stopped),
@@ -161,11 +174,17 @@ impl InProgress {
             }
         };
         let mut ear = Ear { words: control, deaf: false };
-        let mut live = place.is_some().then(|| self.show(delivery, &preview));
+        let mut live = None;
+        let mut confirmed = false;
         let mut grace: Option<Sleep> = None;
         loop {
             let event = tokio::select! {
                 biased;
+                () = durable.cancelled(), if !confirmed => {
+                    confirmed = true;
+                    live = place.is_some().then(|| self.show(delivery, &preview));
+                    continue;
+                }
                 Some(word) = self.heard.recv() => {
                     if matches!(word, Word::Answer(_)) && place.is_none() {
                         place = tokio::select! {
@@ -196,6 +215,7 @@ impl InProgress {
                 // While a person is asked, somebody else may have the place.
                 place = None;
             }
+            durable.cancelled().await;
             let next = self.lane.agent(self.start.turn.clone(), event).await;
             match next {
                 Some(next) if !ends && next == delivery => {}
@@ -231,7 +251,10 @@ impl InProgress {
     async fn turn(&mut self) -> Turn {
         let entries = match self.history.take() {
             Some(entries) => entries,
-            None => self.read_history().await,
+            None => {
+                self.durable.cancelled().await;
+                self.read_history().await
+            }
         };
         Turn {
             id: self.start.turn.clone(),

@@ -45,8 +45,8 @@ pub enum Ended {
     Abruptly,
 }
 
-/// What a session wants done. All effects of one event become durable together; only then are
-/// `Start` and `Tell` carried out.
+/// What a session wants done. All effects of one event become durable together; only then is `Tell`
+/// carried out, and only then is anything seen or heard of what `Start` began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// The journal row is the session's own from here on.

@@ -134,9 +134,7 @@ impl<'a> Bench<'a> {
                     // Not everybody begins a new conversation at the same moment.
                     let said = latencies.len() + person % CONVERSATION;
                     let chat = &chats[said / CONVERSATION % chats.len()];
-                    let begun = Instant::now();
-                    let arrived = vendor.ask(chat, SAID).await?;
-                    latencies.push(arrived.at - begun);
+                    latencies.push(vendor.ask(chat, SAID).await?.after);
                 }
                 anyhow::Ok(latencies)
             });

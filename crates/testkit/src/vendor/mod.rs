@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -55,14 +56,23 @@ struct Desk {
 struct State {
     truth: Truth,
     script: Option<conduct::Script>,
-    awaited: HashMap<Token, oneshot::Sender<Arrived>>,
+    awaited: HashMap<Token, Awaited>,
 }
 
-/// A whole answer, at the moment it arrived.
+/// Somebody who waits for an answer.
+struct Awaited {
+    answer: oneshot::Sender<Arrived>,
+    /// When their message was last sent.
+    sent: Instant,
+}
+
+/// A whole answer.
 #[derive(Debug, Clone)]
 pub struct Arrived {
-    /// When.
+    /// When it arrived.
     pub at: Instant,
+    /// How long after the message had been sent.
+    pub after: Duration,
     /// What it says.
     pub text: String,
 }
@@ -102,7 +112,7 @@ impl Vendor {
         let (sender, answer) = oneshot::channel();
         let mut state = self.desk.lock();
         let token = self.desk.append(&mut state, chat, text);
-        state.awaited.insert(token, sender);
+        state.awaited.insert(token, Awaited { answer: sender, sent: Instant::now() });
         drop(state);
         self.desk.announce();
         answer

@@ -13,8 +13,8 @@ use super::check::Violation;
 use super::conduct::{Conduct, Refusal};
 use super::truth::{Act, Shown};
 use super::wire::{Answer, FromGateway, Hello, LONGEST_LINE, Request, Role, WireAct};
-use super::{Arrived, Desk};
-use crate::echo::complete;
+use super::{Arrived, Desk, State};
+use crate::echo::{Token, complete};
 
 /// Events that are written at once.
 const BURST: usize = 256;
@@ -75,12 +75,16 @@ async fn tell(mut writer: OwnedWriteHalf, desk: &Desk, first: u64) -> io::Result
     loop {
         lines.clear();
         {
-            let state = desk.lock();
+            let mut state = desk.lock();
+            let State { truth, awaited, .. } = &mut *state;
             let from = usize::try_from(next - 1).unwrap_or(usize::MAX);
-            for event in state.truth.events.iter().skip(from).take(BURST) {
+            for event in truth.events.iter().skip(from).take(BURST) {
                 serde_json::to_writer(&mut lines, event)?;
                 lines.push(b'\n');
                 next = event.number + 1;
+                if let Some(waiting) = awaited.get_mut(&Token(event.number)) {
+                    waiting.sent = Instant::now();
+                }
             }
         }
         if lines.is_empty() {
@@ -227,8 +231,9 @@ impl Desk {
         if !state.awaited.is_empty() {
             for token in complete(&text) {
                 if let Some(waiting) = state.awaited.remove(&token) {
+                    let after = at - waiting.sent;
                     // Whoever asked may not wait any more.
-                    let _ = waiting.send(Arrived { at, text: text.clone() });
+                    let _ = waiting.answer.send(Arrived { at, after, text: text.clone() });
                 }
             }
         }
