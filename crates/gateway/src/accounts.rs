@@ -14,6 +14,7 @@ use tokio::sync::{Notify, watch};
 use crate::AccountPlan;
 use crate::archive::AccountArchive;
 use crate::backoff::Backoff;
+use crate::denials::{Denials, Trace};
 use crate::intake;
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
@@ -76,6 +77,7 @@ pub(crate) struct ConnectedAccount {
     status: Mutex<AccountStatus>,
     tried: watch::Sender<bool>,
     suspended: Notify,
+    denials: Mutex<Denials>,
 }
 
 impl Accounts {
@@ -93,6 +95,7 @@ impl Accounts {
                 status: Mutex::new(status),
                 tried: watch::Sender::new(false),
                 suspended: Notify::new(),
+                denials: Mutex::default(),
                 plan,
             };
             (account.plan.id.clone(), Arc::new(account))
@@ -125,6 +128,11 @@ impl Accounts {
 impl ConnectedAccount {
     pub(crate) fn capabilities(&self) -> Capabilities {
         self.plan.account.capabilities
+    }
+
+    /// One more event is denied.
+    pub(crate) fn denies(&self, now: Timestamp) -> Trace {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).count(now)
     }
 
     fn lock(&self) -> MutexGuard<'_, AccountStatus> {

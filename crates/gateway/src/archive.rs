@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use talaria_model::{AccountId, Address};
+use talaria_model::{AccountId, Address, SenderId};
 use talaria_platform::{Archive, ArchiveError, Conversation, Hit, Recorded};
-use talaria_session::SessionKey;
+use talaria_session::{GroupSessions, Scope, SessionKey, ThreadSessions};
 use talaria_store::{SearchScope, Store, StoreError};
+
+/// Sessions that belong to an address and to nobody in particular.
+const SHARED: Scope = Scope { groups: GroupSessions::Shared, threads: ThreadSessions::Shared };
 
 /// The store, seen from one account.
 pub(crate) struct AccountArchive {
@@ -37,15 +40,10 @@ impl Archive for AccountArchive {
         if at.account != self.account {
             return Ok(Vec::new());
         }
-        let key = SessionKey {
-            account: at.account.clone(),
-            kind: at.chat.kind,
-            chat: at.chat.id.clone(),
-            thread: at.thread.clone(),
-            member: None,
-        };
+        // Who asks by an address alone sees what everybody there shares.
+        let key = SessionKey::between(&SenderId::literal("everybody"), at, SHARED);
         let entries = self.store.transcript(&key, before, limit).await.map_err(error)?;
-        Ok(entries.into_iter().map(recorded).collect())
+        Ok(entries.into_iter().map(for_platform).collect())
     }
 
     async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ArchiveError> {
@@ -54,15 +52,16 @@ impl Archive for AccountArchive {
         let hits = found.into_iter().map(|found| Hit {
             at: found.at,
             title: found.title,
-            recorded: recorded(found.recorded),
+            recorded: for_platform(found.recorded),
             excerpt: found.excerpt,
         });
         Ok(hits.collect())
     }
 }
 
-fn recorded(recorded: talaria_store::Recorded) -> Recorded {
-    Recorded { position: recorded.position, entry: recorded.entry }
+/// A platform is not told which life of a conversation an entry belongs to.
+fn for_platform(stored: talaria_store::Recorded) -> Recorded {
+    Recorded { position: stored.position, entry: stored.entry }
 }
 
 fn error(error: StoreError) -> ArchiveError {

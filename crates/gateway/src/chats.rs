@@ -57,7 +57,12 @@ enum Pace {
     Held,
 }
 
-/// How many decided deliveries of a chat are remembered: more than can have been shown.
+/// How many decided deliveries of a chat are remembered.
+///
+/// Each has to be until its turn has noticed that it is decided, which is the turn's next step: a turn
+/// that is just about to show a preview must not do so behind its own answer. To be forgotten too early,
+/// so many other deliveries would have to be made durable in the same chat within that step, one after
+/// the other.
 const DECIDED: usize = 16;
 
 /// What a chat does next.
@@ -146,6 +151,17 @@ impl Chat {
     /// Puts back what is tried again later; nothing may overtake it.
     pub(crate) fn put_back(&self, parcel: Parcel) {
         self.lock().parcels.push_front(parcel);
+    }
+
+    /// Whether nothing waits behind what is at hand.
+    pub(crate) fn is_last(&self) -> bool {
+        let outbox = self.lock();
+        outbox.parcels.is_empty() && !outbox.behind
+    }
+
+    /// Says that the store has more than what is in memory.
+    pub(crate) fn has_more(&self) {
+        self.lock().leave_to_store();
     }
 
     /// Forgets what is in memory and reads it from the store again.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use talaria_agent::Preview;
 use talaria_model::{
-    Act, Capabilities, Content, Drafts, Edits, Idempotency, Markup, MessageId, Outbound,
-    OutboundId, Receipt, TextLimit, Timestamp, Typing,
+    Act, Address, Capabilities, Content, Deletes, Drafts, Edits, Idempotency, Markup, MessageId,
+    Outbound, OutboundId, Receipt, TextLimit, Timestamp, Typing,
 };
 use talaria_platform::{Fate, Outgoing, SendError, lower};
 use talaria_store::{Leave, Parcel, ParcelState, Settlement, StoreError};
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::backoff::Backoff;
 use crate::chats::{Chat, Errand};
+use crate::owed;
 use crate::preview::{Past, Shown, text_of};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
@@ -25,6 +26,9 @@ const MARK: &str = "(sent again after an interruption; you may have seen this)";
 /// The same where messages are short.
 const SHORT_MARK: &str = "(again)\n";
 
+/// What a preview becomes that can neither be removed nor replaced by an answer.
+const DONE: &str = "(done)";
+
 /// A preview by edits begins when there is this much to read, so that short answers are one message.
 const FIRST_PREVIEW: usize = 24;
 
@@ -33,6 +37,18 @@ const PAGE: usize = 32;
 
 /// How often a parcel is resent under the same key before we give up on knowing.
 const KEYED_TRIES: u32 = 5;
+
+/// How often a parcel is sent whose repeats people see: once, and once with a mark.
+const MARKED_TRIES: u32 = 2;
+
+/// How long a parcel waits while its account is out of service.
+const SUSPENDED_REST: Duration = Duration::from_secs(60);
+
+/// How long the store rests that could not answer.
+const STORE_REST: Duration = Duration::from_secs(1);
+
+/// How long an act may take that is only for show. The answer waits behind it.
+const SHOW_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often a platform may refuse an edit for being too early before the preview stands still.
 const STRIKES: u32 = 3;
@@ -43,6 +59,25 @@ const SHORTEST_REFRESH: Duration = Duration::from_millis(10);
 /// Whether an answer can be seen before it is finished.
 pub(crate) fn can_preview(can: &Capabilities) -> bool {
     can.drafts != Drafts::Never || can.edits != Edits::Never || can.typing != Typing::Never
+}
+
+/// Whether words of an answer can be seen before it is finished.
+pub(crate) fn shows_words(can: &Capabilities) -> bool {
+    can.drafts != Drafts::Never || can.edits != Edits::Never
+}
+
+/// A delivery that comes to nothing: it says nothing, and whatever is visible of it has to go. Nobody
+/// knows any more whether a draft was visible before this run, so it is replaced.
+pub(crate) fn withdrawal(id: OutboundId, to: Address, can: &Capabilities, past: Past) -> Outbound {
+    let content = match (past, can.drafts) {
+        (Past::Unknown, Drafts::Every(_)) => Content::text(DONE),
+        _ => Content::default(),
+    };
+    Outbound { id, to, act: Act::Post(content) }
+}
+
+fn is_withdrawal(parcel: &Parcel) -> bool {
+    matches!(&parcel.outbound.act, Act::Post(content) if *content == Content::default())
 }
 
 /// What a platform can do, with room left in every message for a mark: a part that is resent has to
@@ -138,10 +173,15 @@ impl Courier {
     }
 
     async fn deliver(&mut self, mut parcel: Parcel) {
-        match self.visible.remove(&parcel.outbound.id).map(|visible| visible.seen) {
-            Some(Seen::Message(message)) => parcel.shown = Some(message),
-            Some(Seen::Unsure) => parcel.state = ParcelState::Unsure,
-            Some(Seen::Nothing) | None => {}
+        let visible = self.visible.remove(&parcel.outbound.id).unwrap_or_default();
+        match visible.seen {
+            Seen::Message(message) => parcel.shown = Some(message),
+            Seen::Unsure => parcel.state = ParcelState::Unsure,
+            Seen::Nothing if is_withdrawal(&parcel) && !visible.text.is_empty() => {
+                // A draft: only a message takes its place.
+                parcel.outbound.act = Act::Post(Content::text(DONE));
+            }
+            Seen::Nothing => {}
         }
         if parcel.state == ParcelState::Attempting {
             // It was leaving when its delivery panicked.
@@ -150,12 +190,15 @@ impl Courier {
         let now = self.shared.clock.now();
         if now.since(parcel.at) >= self.shared.limits.parcel_lifetime {
             let reason = "it could not be delivered for too long".to_owned();
-            return self.settle(&parcel, Settlement::Abandoned { reason }).await;
+            return self.give_up(&parcel, Settlement::Abandoned { reason }).await;
         }
         if parcel.state == ParcelState::Unsure && parcel.attempts >= KEYED_TRIES {
             let reason = format!("its outcome was unknown {} times", parcel.attempts);
-            tracing::warn!(outbound = %parcel.outbound.id, reason, "given up");
-            return self.settle(&parcel, Settlement::Abandoned { reason }).await;
+            return self.give_up(&parcel, Settlement::Abandoned { reason }).await;
+        }
+        let visible = parcel.shown.is_some() || parcel.state == ParcelState::Unsure;
+        if is_withdrawal(&parcel) && !visible {
+            return self.settle(&parcel, Settlement::Delivered(self.receipt(None))).await;
         }
         self.chat.hold();
         if let Some(not_before) = parcel.not_before.filter(|at| *at > now) {
@@ -189,6 +232,7 @@ impl Courier {
                 let message = receipt.message.or(parcel.shown.clone());
                 let receipt = Receipt { message, ..receipt };
                 self.settle(&parcel, Settlement::Delivered(receipt)).await;
+                self.own_up().await;
             }
             Err(error) => self.failed(parcel, error).await,
         }
@@ -234,14 +278,19 @@ impl Courier {
                 self.plain = Some(id);
                 self.chat.put_back(parcel);
             }
+            Fate::Plain | Fate::Drop if self.has_lost_its_preview(&parcel, &error) => {
+                self.settle(&parcel, Settlement::Previewed(None)).await;
+                self.settle(&parcel, Settlement::Again { at: self.shared.clock.now() }).await;
+                parcel.shown = None;
+                self.chat.put_back(parcel);
+            }
             Fate::Plain | Fate::Drop => {
                 let reason = error.to_string();
-                tracing::warn!(outbound = %id, reason, "cannot be delivered");
-                self.settle(&parcel, Settlement::Undeliverable { reason }).await;
+                self.give_up(&parcel, Settlement::Undeliverable { reason }).await;
             }
             Fate::Unsure => self.unsure(parcel, error).await,
             Fate::Suspend => {
-                let at = self.shared.clock.now() + Duration::from_secs(60);
+                let at = self.shared.clock.now() + SUSPENDED_REST;
                 self.settle(&parcel, Settlement::Again { at }).await;
                 parcel.not_before = Some(at);
                 self.shared.accounts.suspend(&self.chat.to.account, &error.to_string());
@@ -254,16 +303,65 @@ impl Courier {
     /// a mark.
     async fn unsure(&mut self, mut parcel: Parcel, error: SendError) {
         parcel.attempts += 1;
-        let tries = if self.repeats_invisibly(&parcel) { KEYED_TRIES } else { 2 };
+        let tries = if self.repeats_invisibly(&parcel) { KEYED_TRIES } else { MARKED_TRIES };
         if parcel.attempts >= tries {
             let reason = format!("{error}, {} times", parcel.attempts);
-            tracing::warn!(outbound = %parcel.outbound.id, reason, "given up");
-            return self.settle(&parcel, Settlement::Abandoned { reason }).await;
+            return self.give_up(&parcel, Settlement::Abandoned { reason }).await;
         }
         self.settle(&parcel, Settlement::Unsure).await;
         parcel.state = ParcelState::Unsure;
         parcel.not_before = Some(self.shared.clock.now() + self.backoff.next());
         self.chat.put_back(parcel);
+    }
+
+    /// Whether the message is not there any more that an answer was to take the place of. The answer
+    /// is then said anew.
+    fn has_lost_its_preview(&self, parcel: &Parcel, error: &SendError) -> bool {
+        let refused = matches!(error, SendError::Rejected { .. });
+        // Under a key it would be taken for the message that it cannot replace.
+        let is_sure = parcel.state != ParcelState::Unsure;
+        refused && is_sure && parcel.shown.is_some() && !is_withdrawal(parcel)
+    }
+
+    /// Ends a parcel that did not arrive. Nobody misses one that had nothing to say; of any other,
+    /// people are told as soon as they can be.
+    async fn give_up(&mut self, parcel: &Parcel, settlement: Settlement) {
+        let id = &parcel.outbound.id;
+        if is_withdrawal(parcel) {
+            tracing::info!(outbound = %id, ?settlement, "a preview stays");
+            let receipt = self.receipt(parcel.shown.clone());
+            return self.settle(parcel, Settlement::Delivered(receipt)).await;
+        }
+        tracing::warn!(outbound = %id, ?settlement, "never delivered");
+        self.settle(parcel, settlement).await;
+        self.shared.owed.add(self.chat.to.clone());
+    }
+
+    /// Something has just arrived here, so people can be told what has not. One notice is for
+    /// everything up to the moment at which nothing else waits.
+    async fn own_up(&mut self) {
+        let to = self.chat.to.clone();
+        if !self.shared.owed.may_include(&to) || !self.chat.is_last() {
+            return;
+        }
+        let told = async {
+            let untold = self.shared.store.untold(&to).await?;
+            let can = with_room_for_mark(self.can);
+            let notice = untold.and_then(|untold| owed::notice(&untold, to.clone(), &can));
+            if let Some(notice) = notice {
+                self.shared.store.tell(&notice, self.shared.clock.now()).await?;
+                self.chat.has_more();
+            }
+            Ok::<(), StoreError>(())
+        };
+        match told.await {
+            Ok(()) => self.shared.owed.remove(&to),
+            Err(error) => tracing::warn!(%error, "people will be told later what was lost"),
+        }
+    }
+
+    fn receipt(&self, message: Option<MessageId>) -> Receipt {
+        Receipt { message, at: self.shared.clock.now() }
     }
 
     fn repeats_invisibly(&self, parcel: &Parcel) -> bool {
@@ -286,6 +384,10 @@ impl Courier {
     /// The act as it leaves: an edit where the preview is visible, marked where it may be a repeat.
     fn outbound_of(&self, parcel: &Parcel) -> Outbound {
         let mut outbound = parcel.outbound.clone();
+        if is_withdrawal(parcel) {
+            outbound.act = self.withdrawing(parcel.shown.as_ref());
+            return outbound;
+        }
         let is_plain = self.is_plain(parcel);
         if is_plain && let Act::Post(content) = &mut outbound.act {
             content.text = talaria_render::plain(&talaria_render::parse(&content.text));
@@ -306,6 +408,19 @@ impl Courier {
         outbound
     }
 
+    /// Takes away what is visible of a delivery that says nothing, as well as the platform can.
+    fn withdrawing(&self, shown: Option<&MessageId>) -> Act {
+        match shown {
+            Some(message) if self.can.deletes == Deletes::Anytime => {
+                Act::Delete { message: message.clone() }
+            }
+            Some(message) if self.can.edits != Edits::Never => {
+                Act::Edit { message: message.clone(), content: Content::text(DONE) }
+            }
+            _ => Act::Post(Content::text(DONE)),
+        }
+    }
+
     async fn read(&mut self) {
         match self.shared.store.parcels(&self.chat.to, PAGE).await {
             Ok(parcels) => {
@@ -314,7 +429,7 @@ impl Courier {
             }
             Err(error) => {
                 tracing::warn!(%error, "the outbox cannot be read");
-                self.shared.clock.sleep(Duration::from_secs(1)).await;
+                self.shared.clock.sleep(STORE_REST).await;
             }
         }
     }
@@ -505,7 +620,7 @@ impl Courier {
         let fitting = lower(whole, &with_room_for_mark(self.can)).into_iter().next()?;
         tokio::select! {
             sent = calm(outgoing.send(&fitting)) => sent.ok()?.ok(),
-            () = self.shared.clock.sleep(Duration::from_secs(10)) => None,
+            () = self.shared.clock.sleep(SHOW_TIMEOUT) => None,
         }
     }
 }

@@ -8,6 +8,7 @@ use talaria_session::{Admission, SessionKey};
 use talaria_store::{Admitted, Delivered, JournalState, StoreError};
 
 use crate::accounts::ConnectedAccount;
+use crate::denials::{self, Trace};
 use crate::shared::Shared;
 
 /// The longest text that is taken in. Platforms have lower limits of their own; this one keeps a
@@ -54,8 +55,8 @@ pub(crate) async fn admit(
     Ok(())
 }
 
-/// Where an event belongs and whether it is let in. None for one that names another account: there
-/// is no place where it could be recorded.
+/// Where an event belongs and whether it is let in. None for one that is not written down: it names
+/// another account, or it is one denied event too many.
 fn judge(
     shared: &Shared,
     account: &ConnectedAccount,
@@ -69,7 +70,13 @@ fn judge(
     let state = match (account.plan.access.admit(&inbound), length) {
         (Admission::Admit, Length::Fits) => JournalState::Unread,
         (Admission::Admit, Length::Shortened) => JournalState::Denied(TOO_LONG.to_owned()),
-        (Admission::Deny(deny), _) => JournalState::Denied(deny.reason().to_owned()),
+        (Admission::Deny(deny), _) => {
+            if account.denies(shared.clock.now()) == Trace::None {
+                return None;
+            }
+            denials::excerpt(&mut inbound);
+            JournalState::Denied(deny.reason().to_owned())
+        }
     };
     Some((SessionKey::of(&inbound, shared.scope), inbound, state))
 }

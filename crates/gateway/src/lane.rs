@@ -1,27 +1,35 @@
 //! One serial lane per session: the only door into it.
 //!
 //! People, the agent, time and restarts are all events here, one after the other. A lane loads its
-//! session, steps it, makes the step durable, and only then lets its effects happen.
+//! session, steps it, makes the step durable, and only then lets its effects happen. The agent of a new
+//! turn thinks in the meantime; nobody hears of it before.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use talaria_model::{AgentEvent, Entry, Inbound, OutboundId, Seq, TurnId};
+use talaria_model::{AgentEvent, Entry, Inbound, Outbound, OutboundId, Seq, TurnId};
 use talaria_platform::lower;
-use talaria_session::{Closed, Effect, Ended, Event, Session, SessionKey, Start};
+use talaria_session::{Closed, Effect, Ended, Event, Session, SessionKey, Start, TurnInHand};
 use talaria_store::{Commit, JournalChange, JournalState, StoreError};
 use tokio::sync::{Notify, oneshot};
 
 use crate::backoff::Backoff;
-use crate::delivery::with_room_for_mark;
+use crate::delivery::{shows_words, with_room_for_mark, withdrawal};
+use crate::preview::Past;
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 use crate::turn::{self, TurnHandle};
 
 /// How many rows are read from the journal at once when the inbox had no room.
 const PAGE: usize = 64;
+
+/// How many events may overtake others at once. One stop does what ten do.
+const URGENT: usize = 8;
+
+/// How long the store rests that could not answer.
+const STORE_REST: Duration = Duration::from_secs(1);
 
 /// How long an agent that keeps to its limit has for its last words.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -51,6 +59,19 @@ struct Inbox {
     newest: Option<Seq>,
     agent: VecDeque<(TurnId, AgentEvent, oneshot::Sender<Option<u32>>)>,
     restarted: Option<Ended>,
+    /// When the agent may begin with a new turn.
+    beginning: Beginning,
+}
+
+/// When the agent may begin with a new turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Beginning {
+    /// While the step that begins the turn is being written.
+    #[default]
+    AtOnce,
+    /// When that step is durable. What this lane found unread may be what the process died of, and a
+    /// death counts only against a turn that is known to have begun.
+    OnceDurable,
 }
 
 impl Inbox {
@@ -94,10 +115,10 @@ impl Lane {
             let place = inbox.said.iter().position(|(waiting, _)| *waiting == seq);
             let found = place.and_then(|place| inbox.said.remove(place));
             inbox.control.extend(found);
-        } else if inbox.control.len() < 8 {
+        } else if inbox.control.len() < URGENT {
             inbox.control.push_back((seq, inbound));
         } else {
-            // A flood of stops is one stop; the rest is read from the journal in its turn.
+            // The rest is read from the journal in its turn.
             inbox.leave_to_journal();
         }
         drop(inbox);
@@ -107,6 +128,9 @@ impl Lane {
     pub(crate) fn restart(&self, ended: Ended) {
         let mut inbox = self.lock();
         inbox.restarted = Some(ended);
+        if ended == Ended::Abruptly {
+            inbox.beginning = Beginning::OnceDurable;
+        }
         inbox.leave_to_journal();
         drop(inbox);
         self.wake.notify_one();
@@ -115,7 +139,8 @@ impl Lane {
     /// Forgets what is in memory: all that counts is in the store.
     fn start_over(&self) {
         let mut inbox = self.lock();
-        *inbox = Inbox { restarted: Some(Ended::Cleanly), ..Inbox::default() };
+        let (restarted, beginning) = (Some(Ended::Cleanly), inbox.beginning);
+        *inbox = Inbox { restarted, beginning, ..Inbox::default() };
         inbox.leave_to_journal();
         drop(inbox);
         self.wake.notify_one();
@@ -285,7 +310,7 @@ impl Driver {
             Ok(unread) => unread,
             Err(error) => {
                 tracing::warn!(session = %self.lane.key, %error, "the journal cannot be read");
-                return self.shared.clock.sleep(Duration::from_secs(1)).await;
+                return self.shared.clock.sleep(STORE_REST).await;
             }
         };
         let mut inbox = self.lane.lock();
@@ -406,7 +431,8 @@ impl Driver {
         }
         // What resumes a turn counts the deaths of the process during it, which has to be durable.
         let is_new = effects.iter().any(|effect| matches!(effect, Effect::Bind { .. }));
-        begins.filter(|_| is_new && self.shared.turn_permits.available_permits() > 0)
+        let at_once = is_new && self.lane.lock().beginning == Beginning::AtOnce;
+        begins.filter(|_| at_once && self.shared.turn_permits.available_permits() > 0)
     }
 
     fn begin(&self, start: Start, session: &Session, history: Option<Vec<Entry>>) -> TurnHandle {
@@ -451,7 +477,24 @@ impl Driver {
                 Effect::Start(_) | Effect::Tell { .. } | Effect::Abandon(_) => {}
             }
         }
+        let withdrawn = self.withdrawn(session, &commit.outbox);
+        commit.outbox.extend(withdrawn);
         commit
+    }
+
+    /// What takes away the preview of a turn that ends without a word in its place.
+    fn withdrawn(&self, next: &Session, said: &[Outbound]) -> Option<Outbound> {
+        let before = self.session.as_ref()?;
+        let TurnInHand { delivery, to, .. } = before.hand()?;
+        let id = OutboundId { session: before.id.clone(), delivery: *delivery, part: 0 };
+        let still = next.hand().filter(|hand| next.id == before.id && hand.delivery == *delivery);
+        let replaced = said.iter().any(|outbound| outbound.id == id);
+        let can = self.shared.capabilities(&to.account);
+        if still.is_some() || replaced || !shows_words(&can) {
+            return None;
+        }
+        let past = if self.inherited.as_ref() == Some(&id) { Past::Unknown } else { Past::None };
+        Some(withdrawal(id, to.clone(), &can, past))
     }
 
     fn perform(&mut self, effects: Vec<Effect>, mut begun: Option<TurnHandle>) {

@@ -11,10 +11,12 @@ mod attachments;
 mod backoff;
 mod chats;
 mod delivery;
+mod denials;
 mod files;
 mod intake;
 mod lane;
 mod lanes;
+mod owed;
 mod preview;
 mod recall;
 mod shared;
@@ -91,6 +93,7 @@ impl Gateway {
         // What is old goes first: parcels of the last run before what its sessions say next, and
         // both before anything new is heard.
         let resumed = async {
+            shared.owed.resume(shared.store.as_ref()).await?;
             chats::resume(&shared).await?;
             lanes::resume(&shared, ended).await
         };

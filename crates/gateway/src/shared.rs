@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::accounts::Accounts;
 use crate::chats::Chats;
 use crate::lanes::Lanes;
+use crate::owed::Owed;
 use crate::tasks::Tasks;
 use crate::{AgentSlot, Parts};
 
@@ -72,6 +73,7 @@ pub(crate) struct Shared {
     pub(crate) accounts: Accounts,
     pub(crate) lanes: Lanes,
     pub(crate) chats: Chats,
+    pub(crate) owed: Owed,
     pub(crate) turn_permits: Arc<Semaphore>,
     pub(crate) turns: AtomicUsize,
     pub(crate) routes: Routes,
@@ -95,6 +97,7 @@ impl Shared {
             accounts: Accounts::new(accounts),
             lanes: Lanes::default(),
             chats: Chats::default(),
+            owed: Owed::default(),
             turn_permits: Arc::new(Semaphore::new(limits.turns_at_once)),
             turns: AtomicUsize::new(0),
             routes: Routes::default(),

@@ -11,6 +11,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::shared::Shared;
 
+/// How often old rows are forgotten.
+const MAINTENANCE: Duration = Duration::from_secs(60 * 60);
+
 /// Every task of a gateway. All of them end when the gateway stops.
 #[derive(Default)]
 pub(crate) struct Tasks {
@@ -47,13 +50,13 @@ pub(crate) fn calm<T>(
     AssertUnwindSafe(future).catch_unwind().map(|ended| ended.map_err(|_| Panicked))
 }
 
-/// Forgets what is old enough, once an hour.
+/// Forgets what is old enough, again and again.
 pub(crate) fn spawn_maintenance(shared: &Arc<Shared>) {
     let task = {
         let shared = shared.clone();
         async move {
             loop {
-                shared.clock.sleep(Duration::from_secs(60 * 60)).await;
+                shared.clock.sleep(MAINTENANCE).await;
                 let now = shared.clock.now();
                 let keep = i64::try_from(shared.limits.keep.as_millis()).unwrap_or(i64::MAX);
                 let before = talaria_model::Timestamp::from_millis(now.as_millis() - keep);

@@ -20,6 +20,9 @@ use crate::tasks::{Panicked, calm};
 /// How long an agent has to stop by itself. People expect a stop within a second.
 const STOP_GRACE: Duration = Duration::from_millis(700);
 
+/// How long the store rests that could not answer.
+const STORE_REST: Duration = Duration::from_secs(1);
+
 /// Words that wait for an agent to listen.
 const WORDS: usize = 32;
 
@@ -174,17 +177,25 @@ impl InProgress {
             }
         };
         let mut ear = Ear { words: control, deaf: false };
-        let mut live = None;
-        let mut confirmed = false;
+        // The agent may think as far as its first report. Whatever comes of a turn whose beginning is
+        // not durable would come out of nothing.
+        let mut early = tokio::select! {
+            biased;
+            () = durable.cancelled() => None,
+            reported = calm(events.next()) => Some(reported),
+        };
+        durable.cancelled().await;
+        let mut live = place.is_some().then(|| self.show(delivery, &preview));
         let mut grace: Option<Sleep> = None;
         loop {
+            let reported = async {
+                match early.take() {
+                    Some(reported) => reported,
+                    None => calm(events.next()).await,
+                }
+            };
             let event = tokio::select! {
                 biased;
-                () = durable.cancelled(), if !confirmed => {
-                    confirmed = true;
-                    live = place.is_some().then(|| self.show(delivery, &preview));
-                    continue;
-                }
                 Some(word) = self.heard.recv() => {
                     if matches!(word, Word::Answer(_)) && place.is_none() {
                         place = tokio::select! {
@@ -203,7 +214,7 @@ impl InProgress {
                     continue;
                 }
                 () = passed(&mut grace) => failed(Failure::Stopped, &preview),
-                event = calm(events.next()) => match event {
+                reported = reported => match reported {
                     Ok(Some(event)) => event,
                     Ok(None) => failed(sorry("The agent ended without an answer."), &preview),
                     Err(Panicked) => failed(panicked(&self.start.turn), &preview),
@@ -215,7 +226,6 @@ impl InProgress {
                 // While a person is asked, somebody else may have the place.
                 place = None;
             }
-            durable.cancelled().await;
             let next = self.lane.agent(self.start.turn.clone(), event).await;
             match next {
                 Some(next) if !ends && next == delivery => {}
@@ -275,7 +285,7 @@ impl InProgress {
                 Ok(entries) => return entries,
                 Err(error) => {
                     tracing::warn!(turn = %self.start.turn, %error, "the transcript cannot be read");
-                    self.shared.clock.sleep(Duration::from_secs(1)).await;
+                    self.shared.clock.sleep(STORE_REST).await;
                 }
             }
         }

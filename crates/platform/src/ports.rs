@@ -61,8 +61,8 @@ pub enum FileError {
         /// The quota.
         quota: u64,
     },
-    /// No such file.
-    #[error("there is no such file")]
+    /// No such file, or one that was let go to make room.
+    #[error("there is no such file, or it is no longer kept")]
     Missing,
     /// The disk or the sender failed.
     #[error("the file could not be read or written")]

@@ -21,12 +21,12 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Entry, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Counts, Delivered, Found, Leave, Parcel, Query, Recorded, SearchScope,
-    Settlement, Store, StoreError, Summary,
+    Admitted, Commit, Counts, Delivered, Failed, Found, Leave, Parcel, Query, Recorded,
+    SearchScope, Settlement, Store, StoreError, Summary, Untold, Use,
 };
 
 pub use open::OpenError;
@@ -141,6 +141,33 @@ impl Store for SqliteStore {
     async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError> {
         let to = to.clone();
         self.readers.read(move |conn| read::parcels(conn, &to, limit)).await
+    }
+
+    async fn failed(&self, limit: usize) -> Result<Vec<Failed>, StoreError> {
+        self.readers.read(move |conn| read::failed(conn, limit)).await
+    }
+
+    async fn untold(&self, to: &Address) -> Result<Option<Untold>, StoreError> {
+        let to = to.clone();
+        self.readers.read(move |conn| read::untold(conn, &to)).await
+    }
+
+    async fn untold_at(
+        &self,
+        after: Option<Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, StoreError> {
+        self.readers.read(move |conn| read::untold_at(conn, after.as_ref(), limit)).await
+    }
+
+    async fn tell(&self, notice: &Outbound, at: Timestamp) -> Result<(), StoreError> {
+        let letter = Letter::of(notice)?;
+        self.writer.write(move |conn| write::tell(conn, &letter, at)).await
+    }
+
+    async fn uses(&self, files: &[FileId]) -> Result<Vec<Use>, StoreError> {
+        let files = files.to_vec();
+        self.readers.read(move |conn| read::uses(conn, &files)).await
     }
 
     async fn recover(&self) -> Result<Ended, StoreError> {

@@ -15,7 +15,8 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 const APPLICATION: i32 = 0x5441_4C41;
 
 /// Each step leads from its place in the list to the next version, in one transaction.
-pub(crate) const MIGRATIONS: &[&str] = &[include_str!("../migrations/1.sql")];
+pub(crate) const MIGRATIONS: &[&str] =
+    &[include_str!("../migrations/1.sql"), include_str!("../migrations/2.sql")];
 
 /// A larger file is not checked while somebody waits for the gateway to start. What is damaged in it
 /// is reported when it is read, or by `SqliteStore::check`.

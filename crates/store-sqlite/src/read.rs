@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, Row, params};
 use talaria_model::{
-    AccountId, Address, Entry, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::{Session, SessionKey};
-use talaria_store::{Counts, Parcel, Recorded, StoreError, Summary};
+use talaria_store::{Counts, Failed, Parcel, Recorded, StoreError, Summary, Told, Untold, Use};
 
 use crate::rows::{self, Json, number, or_empty};
 use crate::sql::{all, maybe, one};
@@ -93,14 +93,9 @@ pub(crate) fn parcels(conn: &Connection, to: &Address, limit: usize) -> Read<Vec
     let [account, chat, thread, kind] = by_address(to);
     all(conn, sql, params![account, chat, thread, kind, count(limit)], |row| {
         let progress = rows::progress(row, 0)?;
-        let id = OutboundId {
-            session: rows::id(row.get(6)?, SessionId::new)?,
-            delivery: row.get(7)?,
-            part: row.get(8)?,
-        };
         let Json(act) = row.get(9)?;
         Ok(Parcel {
-            outbound: Outbound { id, to: to.clone(), act },
+            outbound: Outbound { id: outbound_id(row, 6)?, to: to.clone(), act },
             state: progress.state(),
             shown: progress.shown,
             attempts: progress.attempts,
@@ -108,6 +103,89 @@ pub(crate) fn parcels(conn: &Connection, to: &Address, limit: usize) -> Read<Vec
             at: Timestamp::from_millis(row.get(10)?),
         })
     })
+}
+
+/// Reads session, delivery and part, beginning at a column.
+fn outbound_id(row: &Row<'_>, from: usize) -> rusqlite::Result<OutboundId> {
+    let session = rows::id(row.get(from)?, SessionId::new)?;
+    Ok(OutboundId { session, delivery: row.get(from + 1)?, part: row.get(from + 2)? })
+}
+
+pub(crate) fn failed(conn: &Connection, limit: usize) -> Read<Vec<Failed>> {
+    // The rows are chosen before they are read: the index knows nothing of their order.
+    let sql = "SELECT o.stage, o.doubt, o.plain, o.attempts, o.not_before, o.shown,
+             o.session, o.delivery, o.part, o.act, o.at, o.reason, o.told,
+             a.name, d.kind, d.chat, d.thread
+         FROM (SELECT id FROM outbox INDEXED BY outbox_failed WHERE stage >= 4
+               ORDER BY id DESC LIMIT ?) f
+             JOIN outbox o ON o.id = f.id
+             JOIN address d ON d.id = o.address JOIN account a ON a.id = d.account
+         ORDER BY o.id DESC";
+    all(conn, sql, [count(limit)], |row| {
+        let Json(act) = row.get(9)?;
+        let (id, to) = (outbound_id(row, 6)?, rows::address(row, 13)?);
+        Ok(Failed {
+            outbound: Outbound { id, to, act },
+            state: rows::progress(row, 0)?.state(),
+            reason: row.get::<_, Option<String>>(11)?.unwrap_or_default(),
+            at: Timestamp::from_millis(row.get(10)?),
+            told: if row.get(12)? { Told::Yes } else { Told::No },
+        })
+    })
+}
+
+pub(crate) fn untold(conn: &Connection, to: &Address) -> Read<Option<Untold>> {
+    let sql = concat!(
+        "SELECT o.session, o.delivery, o.part, o.reason, count(*) OVER ()
+         FROM account a JOIN address d ON d.account = a.id
+             JOIN outbox o INDEXED BY outbox_untold
+                 ON o.address = d.id AND o.stage >= 4 AND o.told = 0
+         WHERE ",
+        address_is!(),
+        " ORDER BY o.id DESC LIMIT 1"
+    );
+    maybe(conn, sql, by_address(to), |row| {
+        Ok(Untold {
+            last: outbound_id(row, 0)?,
+            reason: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+            count: number(row, 4)?,
+        })
+    })
+}
+
+pub(crate) fn untold_at(
+    conn: &Connection,
+    after: Option<&Address>,
+    limit: usize,
+) -> Read<Vec<Address>> {
+    let after = after.map_or(Ok(None), |to| address(conn, to))?.unwrap_or(0);
+    let sql = "SELECT a.name, d.kind, d.chat, d.thread
+         FROM (SELECT DISTINCT address FROM outbox INDEXED BY outbox_untold
+               WHERE stage >= 4 AND told = 0 AND address > ?1 ORDER BY address LIMIT ?2) o
+             JOIN address d ON d.id = o.address JOIN account a ON a.id = d.account
+         ORDER BY d.id";
+    all(conn, sql, params![after, count(limit)], |row| rows::address(row, 0))
+}
+
+pub(crate) fn uses(conn: &Connection, files: &[FileId]) -> Read<Vec<Use>> {
+    let sql = "SELECT coalesce(max(CASE u.holder
+             WHEN 0 THEN (SELECT CASE WHEN j.state < 2 THEN 2 WHEN j.state = 5 THEN 0 ELSE 1 END
+                          FROM journal j WHERE j.seq = u.row)
+             WHEN 1 THEN (SELECT 1 + o.open FROM outbox o WHERE o.id = u.row)
+             ELSE (SELECT CASE s.restless WHEN 2 THEN 2 ELSE 1 END
+                   FROM entry e JOIN session s ON s.conversation = e.conversation
+                   WHERE e.position = u.row)
+         END), 0)
+         FROM file_use u WHERE u.file = ?";
+    let used = |file: &FileId| {
+        one(conn, sql, [file.as_str()], |row| match row.get(0)? {
+            0 => Ok(Use::None),
+            1 => Ok(Use::Past),
+            2 => Ok(Use::Present),
+            code => Err(rusqlite::Error::IntegralValueOutOfRange(0, code)),
+        })
+    };
+    files.iter().map(used).collect()
 }
 
 pub(crate) fn restless(

@@ -58,6 +58,22 @@ pub(crate) fn journal_detail(state: &JournalState) -> Result<Option<String>, Sto
     }
 }
 
+/// What names a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holder {
+    Journal,
+    Outbox,
+    Entry,
+}
+
+pub(crate) const fn holder_code(holder: Holder) -> i64 {
+    match holder {
+        Holder::Journal => 0,
+        Holder::Outbox => 1,
+        Holder::Entry => 2,
+    }
+}
+
 pub(crate) const fn stage_code(stage: Stage) -> i64 {
     match stage {
         Stage::Previewing => 0,

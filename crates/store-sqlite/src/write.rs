@@ -2,15 +2,18 @@
 //! encoded was encoded before, so that the writer does nothing but write.
 
 use rusqlite::{Connection, params};
-use talaria_model::{AccountId, Act, Address, Outbound, OutboundId, Seq, SessionId, Timestamp};
+use talaria_model::{
+    AccountId, Act, Address, FileId, Outbound, OutboundId, Seq, SessionId, Timestamp,
+};
 use talaria_session::{Ended, SessionKey};
 use talaria_store::{
     Admitted, Commit, Delivered, Form, JournalChange, JournalState, Leave, Progress, Settlement,
-    Stage, StoreError,
+    Stage, StoreError, files_of_act, files_of_entry, files_of_inbound,
 };
 
 use crate::rows::{
-    self, address_of, doubt_code, encode, journal_detail, journal_state, or_empty, stage_code,
+    self, Holder, address_of, doubt_code, encode, holder_code, journal_detail, journal_state,
+    or_empty, stage_code,
 };
 use crate::sql::{all, execute, maybe, one};
 
@@ -30,7 +33,10 @@ struct JournalRow {
     state: i64,
     detail: Option<String>,
     inbound: String,
+    files: Vec<FileId>,
 }
+
+const DENIED: i64 = 5;
 
 impl Batch {
     pub(crate) fn of(delivered: Delivered) -> Written<Self> {
@@ -42,6 +48,11 @@ impl Batch {
                 state: journal_state(&state),
                 detail: journal_detail(&state)?,
                 inbound: encode(&inbound)?,
+                // Nobody who was not let in decides what is kept.
+                files: match state {
+                    JournalState::Denied(_) => Vec::new(),
+                    _ => files_of_inbound(&inbound).cloned().collect(),
+                },
             })
         };
         let rows = events.into_iter().map(row).collect::<Written<_>>()?;
@@ -57,7 +68,10 @@ impl Batch {
                 admitted.push(Admitted::Repeated(seq(first)));
                 continue;
             }
-            let conversation = conversation(conn, &row.key)?;
+            let conversation = match row.state {
+                DENIED => nobody(conn, account)?,
+                _ => conversation(conn, &row.key)?,
+            };
             execute(
                 conn,
                 "INSERT INTO journal (account, conversation, state, at, event, detail, inbound)
@@ -72,7 +86,9 @@ impl Batch {
                     row.inbound,
                 ],
             )?;
-            admitted.push(Admitted::Journalled(seq(conn.last_insert_rowid())));
+            let row_id = conn.last_insert_rowid();
+            hold(conn, Holder::Journal, row_id, &row.files)?;
+            admitted.push(Admitted::Journalled(seq(row_id)));
         }
         if let Some(cursor) = &self.cursor {
             let sql = "UPDATE account SET cursor = ? WHERE id = ?";
@@ -94,7 +110,7 @@ pub(crate) struct Step {
     updated: Timestamp,
     session: String,
     journal: Vec<(Seq, i64, Option<String>)>,
-    entries: Vec<(SessionId, String)>,
+    entries: Vec<(SessionId, String, Vec<FileId>)>,
     outbox: Vec<Letter>,
     at: Timestamp,
 }
@@ -104,12 +120,14 @@ pub(crate) struct Letter {
     id: OutboundId,
     to: Address,
     act: String,
+    files: Vec<FileId>,
 }
 
 impl Letter {
     pub(crate) fn of(outbound: &Outbound) -> Written<Self> {
         let Outbound { id, to, act } = outbound;
-        Ok(Self { id: id.clone(), to: to.clone(), act: encode::<Act>(act)? })
+        let files = files_of_act(act).cloned().collect();
+        Ok(Self { id: id.clone(), to: to.clone(), act: encode::<Act>(act)?, files })
     }
 }
 
@@ -137,7 +155,10 @@ impl Step {
             journal: journal.into_iter().map(change).collect::<Written<_>>()?,
             entries: entries
                 .into_iter()
-                .map(|(life, entry)| Ok((life, encode(&entry)?)))
+                .map(|(life, entry)| {
+                    let files = files_of_entry(&entry.body).cloned().collect();
+                    Ok((life, encode(&entry)?, files))
+                })
                 .collect::<Written<_>>()?,
             outbox: outbox.iter().map(Letter::of).collect::<Written<_>>()?,
             at,
@@ -160,13 +181,14 @@ impl Step {
             params![conversation, self.restless, self.updated.as_millis(), self.session],
         )?;
         for (seq, state, detail) in &self.journal {
-            let sql = "UPDATE journal SET state = ?, detail = ? WHERE seq = ?";
+            let sql = "UPDATE journal SET state = ?, detail = ? WHERE seq = ? AND state <> 5";
             execute(conn, sql, params![state, detail, seq_column(*seq)])?;
         }
-        for (life, entry) in &self.entries {
+        for (life, entry, files) in &self.entries {
             let life = lives.id(conn, life)?;
             let sql = "INSERT INTO entry (conversation, life, entry) VALUES (?, ?, ?)";
             execute(conn, sql, params![conversation, life, entry])?;
+            hold(conn, Holder::Entry, conn.last_insert_rowid(), files)?;
         }
         for letter in &self.outbox {
             lives.id(conn, &letter.id.session)?;
@@ -228,9 +250,40 @@ fn decide(conn: &Connection, letter: &Letter, at: Timestamp) -> Written<()> {
     {
         progress.decide();
         execute(conn, "DELETE FROM outbox WHERE id = ?", [row])?;
+        let_go(conn, Holder::Outbox, row)?;
         insert(conn, letter, &progress, at)?;
     }
     Ok(())
+}
+
+/// Puts a notice at the end; whatever it tells of is told.
+pub(crate) fn tell(conn: &Connection, notice: &Letter, at: Timestamp) -> Written<()> {
+    if !insert(conn, notice, &Progress::decided(), at)? {
+        return Ok(());
+    }
+    let Some((row, _)) = find(conn, &notice.id)? else { return Ok(()) };
+    execute(
+        conn,
+        "UPDATE outbox SET told = 1
+         WHERE stage >= 4 AND told = 0 AND address = (SELECT address FROM outbox WHERE id = ?)",
+        [row],
+    )?;
+    execute(conn, "UPDATE outbox SET told = 1 WHERE id = ?", [row]).map(drop)
+}
+
+/// Remembers that a row names these files.
+fn hold(conn: &Connection, holder: Holder, row: i64, files: &[FileId]) -> Written<()> {
+    for file in files {
+        let sql = "INSERT OR IGNORE INTO file_use (holder, row, file) VALUES (?, ?, ?)";
+        execute(conn, sql, params![holder_code(holder), row, file.as_str()])?;
+    }
+    Ok(())
+}
+
+/// Forgets which files a row names that is not there any more.
+fn let_go(conn: &Connection, holder: Holder, row: i64) -> Written<()> {
+    let sql = "DELETE FROM file_use WHERE holder = ? AND row = ?";
+    execute(conn, sql, params![holder_code(holder), row]).map(drop)
 }
 
 pub(crate) fn preview(conn: &Connection, letter: &Letter) -> Written<()> {
@@ -280,6 +333,9 @@ fn insert(conn: &Connection, letter: &Letter, progress: &Progress, at: Timestamp
             progress.shown.as_ref().map(|shown| shown.as_str()),
         ],
     )?;
+    if inserted == 1 {
+        hold(conn, Holder::Outbox, conn.last_insert_rowid(), &letter.files)?;
+    }
     Ok(inserted == 1)
 }
 
@@ -356,14 +412,16 @@ const PRUNED_AT_ONCE: usize = 256;
 /// Walks from the oldest on and stops where time has come to `before`, so that its cost is that of
 /// what it forgets.
 pub(crate) fn prune(conn: &Connection, old: Old, after: i64, before: Timestamp) -> Written<Pruned> {
-    let (walk, forget) = match old {
+    let (walk, forget, holder) = match old {
         Old::Rows => (
             "SELECT seq, at, state >= 2 FROM journal WHERE seq > ? ORDER BY seq LIMIT ?",
             "DELETE FROM journal WHERE seq = ?",
+            Holder::Journal,
         ),
         Old::Parcels => (
             "SELECT id, at, stage >= 3 FROM outbox WHERE id > ? ORDER BY id LIMIT ?",
             "DELETE FROM outbox WHERE id = ?",
+            Holder::Outbox,
         ),
     };
     let looked_at: Vec<(i64, i64, bool)> =
@@ -374,6 +432,7 @@ pub(crate) fn prune(conn: &Connection, old: Old, after: i64, before: Timestamp) 
     for (id, at, ended) in &looked_at {
         if *ended && *at < before.as_millis() {
             execute(conn, forget, [id])?;
+            let_go(conn, holder, *id)?;
             forgotten += 1;
         }
     }
@@ -407,6 +466,21 @@ fn address(conn: &Connection, to: &Address) -> Written<i64> {
     let account = account(conn, &to.account)?;
     let sql = "INSERT INTO address (account, chat, thread, kind) VALUES (?, ?, ?, ?)";
     execute(conn, sql, params![account, chat, thread, kind])?;
+    Ok(conn.last_insert_rowid())
+}
+
+/// The conversation of an account that stands for everybody who was not let in: a stranger can come
+/// from as many chats as they like. It is at no chat, since a chat's id is never empty.
+fn nobody(conn: &Connection, account: i64) -> Written<i64> {
+    let sql = "SELECT c.id FROM address d JOIN conversation c ON c.address = d.id
+         WHERE d.account = ? AND d.chat = '' AND d.thread = '' AND d.kind = 'dm' AND c.member = ''";
+    if let Some(id) = maybe(conn, sql, [account], |row| row.get(0))? {
+        return Ok(id);
+    }
+    let sql = "INSERT INTO address (account, chat, thread, kind) VALUES (?, '', '', 'dm')";
+    execute(conn, sql, [account])?;
+    let sql = "INSERT INTO conversation (address, member) VALUES (?, '')";
+    execute(conn, sql, [conn.last_insert_rowid()])?;
     Ok(conn.last_insert_rowid())
 }
 

@@ -7,6 +7,7 @@
 
 mod commit;
 pub mod contract;
+mod files;
 mod memory;
 mod outbox;
 mod progress;
@@ -15,13 +16,14 @@ mod reading;
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Entry, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::{Ended, Session, SessionKey};
 
 pub use commit::{Admitted, Commit, Delivered, JournalChange, JournalState};
+pub use files::{Use, files_of_act, files_of_entry, files_of_inbound};
 pub use memory::MemoryStore;
-pub use outbox::{Leave, Parcel, ParcelState, Settlement};
+pub use outbox::{Failed, Leave, Parcel, ParcelState, Settlement, Told, Untold};
 pub use progress::{Doubt, Form, Progress, Stage};
 pub use query::{Closeness, Hit, Query, fold, visible, words};
 pub use reading::{Counts, Found, Recorded, SearchScope, Summary};
@@ -31,7 +33,8 @@ pub use reading::{Counts, Found, Recorded, SearchScope, Summary};
 pub trait Store: Send + Sync + 'static {
     /// Journals a batch together with the account's cursor, in one commit. An event that is already
     /// there is reported as such and changes nothing; the cursor moves all the same. A batch without
-    /// a cursor leaves it where it was.
+    /// a cursor leaves it where it was. Of a conversation from which nothing was ever let in, nothing
+    /// but its denied rows is kept.
     async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError>;
 
     /// Where the account's last batch ended.
@@ -44,8 +47,8 @@ pub trait Store: Send + Sync + 'static {
     /// step that leaves the session without a turn in hand, previews of its lives named here that
     /// no text replaced have served their purpose and end.
     ///
-    /// A change to a row that was forgotten and a parcel that is there already change nothing. A
-    /// life that belongs to another conversation is refused as damage, and nothing is written.
+    /// A change to a row that was forgotten or not let in and a parcel that is there already change
+    /// nothing. A life that belongs to another conversation is refused as damage, and nothing is written.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
     /// Journal rows of a session that no step has taken yet, in order.
@@ -73,6 +76,27 @@ pub trait Store: Send + Sync + 'static {
     /// What still has to be delivered to an address, in the order in which it was decided. What is
     /// leaving is among it; previews are not.
     async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError>;
+
+    /// Parcels that will never be delivered and that are not forgotten yet, the newest first.
+    async fn failed(&self, limit: usize) -> Result<Vec<Failed>, StoreError>;
+
+    /// What was not delivered to an address without anybody there having been told.
+    async fn untold(&self, to: &Address) -> Result<Option<Untold>, StoreError>;
+
+    /// Addresses where something is untold.
+    async fn untold_at(
+        &self,
+        after: Option<Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, StoreError>;
+
+    /// Decides a notice that tells its address of all that was not delivered there. Together with it
+    /// all of that becomes told; nobody is ever told that the notice itself did not arrive. One that
+    /// is there already changes nothing.
+    async fn tell(&self, notice: &Outbound, at: Timestamp) -> Result<(), StoreError>;
+
+    /// What each of these files is kept for, in the order in which they are named.
+    async fn uses(&self, files: &[FileId]) -> Result<Vec<Use>, StoreError>;
 
     /// Begins a life of the process: what was on its way is unsure from here on. Says how the life
     /// before ended; a store that was never opened ended cleanly.

@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Entry, EventId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Entry, EventId, FileId, Inbound, Outbound, OutboundId, Seq, SessionId,
+    Timestamp,
 };
 use talaria_session::{Ended, Session, SessionKey};
 
 use crate::{
-    Admitted, Closeness, Commit, Counts, Delivered, Found, JournalState, Leave, Parcel, Progress,
-    Query, Recorded, SearchScope, Settlement, Stage, Store, StoreError, Summary, visible,
+    Admitted, Closeness, Commit, Counts, Delivered, Failed, Found, JournalState, Leave, Parcel,
+    Progress, Query, Recorded, SearchScope, Settlement, Stage, Store, StoreError, Summary, Told,
+    Untold, Use, files_of_act, files_of_entry, files_of_inbound, visible,
 };
 
 /// A store whose content lives as long as its last clone.
@@ -55,7 +57,23 @@ struct Row {
 struct Post {
     outbound: Outbound,
     progress: Progress,
+    reason: Option<String>,
+    told: Told,
     at: Timestamp,
+}
+
+impl Post {
+    fn has_failed(&self) -> bool {
+        matches!(self.progress.stage, Stage::Undeliverable | Stage::Abandoned)
+    }
+
+    fn is_untold(&self) -> bool {
+        self.has_failed() && self.told == Told::No
+    }
+
+    fn reason(&self) -> String {
+        self.reason.clone().unwrap_or_default()
+    }
 }
 
 impl MemoryStore {
@@ -86,7 +104,8 @@ impl Kept {
         self.mention_address(&outbound.to);
         self.last_place += 1;
         self.places.insert(outbound.id.clone(), self.last_place);
-        self.outbox.insert(self.last_place, Post { outbound, progress, at });
+        let (reason, told) = (None, Told::No);
+        self.outbox.insert(self.last_place, Post { outbound, progress, reason, told, at });
     }
 
     fn post_mut(&mut self, id: &OutboundId) -> Option<&mut Post> {
@@ -112,6 +131,33 @@ impl Kept {
         self.journal.values().any(|row| row.key == *key && row.state == JournalState::Unread)
     }
 
+    fn use_of(&self, file: &FileId) -> Use {
+        let in_hand = |key: &SessionKey| {
+            self.sessions.get(key).is_some_and(|session| session.hand().is_some())
+        };
+        let journal = self
+            .journal
+            .values()
+            .filter(|row| files_of_inbound(&row.inbound).any(|held| held == file))
+            .map(|row| match row.state {
+                JournalState::Unread | JournalState::Taken => Use::Present,
+                // Nobody who was not let in decides what is kept.
+                JournalState::Denied(_) => Use::None,
+                _ => Use::Past,
+            });
+        let entries = self
+            .entries
+            .iter()
+            .filter(|(_, recorded)| files_of_entry(&recorded.entry.body).any(|held| held == file))
+            .map(|(key, _)| if in_hand(key) { Use::Present } else { Use::Past });
+        let outbox = self
+            .outbox
+            .values()
+            .filter(|post| files_of_act(&post.outbound.act).any(|held| held == file))
+            .map(|post| if post.progress.is_open() { Use::Present } else { Use::Past });
+        journal.chain(entries).chain(outbox).max().unwrap_or(Use::None)
+    }
+
     fn is_restless(&self, key: &SessionKey) -> bool {
         let busy = |session: &Session| session.hand().is_some() || !session.waiting.is_empty();
         self.sessions.get(key).is_some_and(busy) || self.has_unread(key)
@@ -130,7 +176,9 @@ impl Store for MemoryStore {
                 admitted.push(Admitted::Repeated(*seq));
                 continue;
             }
-            kept.mention(&key);
+            if !matches!(state, JournalState::Denied(_)) {
+                kept.mention(&key);
+            }
             kept.last_seq += 1;
             let seq = kept.last_seq;
             kept.seen.insert(event, Seq(seq));
@@ -172,7 +220,9 @@ impl Store for MemoryStore {
         kept.mention(&key);
         kept.lives.extend(lives.iter().map(|life| (life.clone(), key.clone())));
         for change in journal {
-            if let Some(row) = kept.journal.get_mut(&change.seq.0) {
+            if let Some(row) = kept.journal.get_mut(&change.seq.0)
+                && !matches!(row.state, JournalState::Denied(_))
+            {
                 row.state = change.state;
             }
         }
@@ -234,7 +284,15 @@ impl Store for MemoryStore {
 
     async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError> {
         if let Some(post) = self.lock().post_mut(id) {
+            let had_failed = post.has_failed();
             post.progress.settle(&settlement);
+            if let Settlement::Undeliverable { reason } | Settlement::Abandoned { reason } =
+                settlement
+                && post.has_failed()
+                && !had_failed
+            {
+                post.reason = Some(reason);
+            }
         }
         Ok(())
     }
@@ -254,6 +312,71 @@ impl Store for MemoryStore {
                 at: post.at,
             });
         Ok(open.take(limit).collect())
+    }
+
+    async fn failed(&self, limit: usize) -> Result<Vec<Failed>, StoreError> {
+        let kept = self.lock();
+        let failed = kept.outbox.values().rev().filter(|post| post.has_failed());
+        let failed = failed.map(|post| Failed {
+            outbound: post.outbound.clone(),
+            state: post.progress.state(),
+            reason: post.reason(),
+            at: post.at,
+            told: post.told,
+        });
+        Ok(failed.take(limit).collect())
+    }
+
+    async fn untold(&self, to: &Address) -> Result<Option<Untold>, StoreError> {
+        let kept = self.lock();
+        let untold: Vec<&Post> = kept
+            .outbox
+            .values()
+            .filter(|post| post.outbound.to == *to && post.is_untold())
+            .collect();
+        Ok(untold.last().map(|last| Untold {
+            count: untold.len() as u64,
+            last: last.outbound.id.clone(),
+            reason: last.reason(),
+        }))
+    }
+
+    async fn untold_at(
+        &self,
+        after: Option<Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, StoreError> {
+        let kept = self.lock();
+        let untold: HashSet<&Address> = kept
+            .outbox
+            .values()
+            .filter(|post| post.is_untold())
+            .map(|post| &post.outbound.to)
+            .collect();
+        let rest = following(&kept.addresses, after.as_ref());
+        Ok(rest.iter().filter(|address| untold.contains(address)).take(limit).cloned().collect())
+    }
+
+    async fn tell(&self, notice: &Outbound, at: Timestamp) -> Result<(), StoreError> {
+        let mut kept = self.lock();
+        if kept.places.contains_key(&notice.id) {
+            return Ok(());
+        }
+        for post in kept.outbox.values_mut().filter(|post| post.outbound.to == notice.to) {
+            if post.is_untold() {
+                post.told = Told::Yes;
+            }
+        }
+        kept.put(notice.clone(), Progress::decided(), at);
+        if let Some(post) = kept.post_mut(&notice.id) {
+            post.told = Told::Yes;
+        }
+        Ok(())
+    }
+
+    async fn uses(&self, files: &[FileId]) -> Result<Vec<Use>, StoreError> {
+        let kept = self.lock();
+        Ok(files.iter().map(|file| kept.use_of(file)).collect())
     }
 
     async fn recover(&self) -> Result<Ended, StoreError> {

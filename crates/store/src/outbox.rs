@@ -1,6 +1,6 @@
 //! What has to be delivered.
 
-use talaria_model::{MessageId, Outbound, Receipt, Timestamp};
+use talaria_model::{MessageId, Outbound, OutboundId, Receipt, Timestamp};
 
 /// One act that has to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,4 +76,39 @@ pub enum Settlement {
         /// Why.
         reason: String,
     },
+}
+
+/// A parcel that will never be delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// What and where.
+    pub outbound: Outbound,
+    /// Undeliverable or abandoned.
+    pub state: ParcelState,
+    /// Why.
+    pub reason: String,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// Whether anybody there knows.
+    pub told: Told,
+}
+
+/// Whether the people at an address know that a parcel did not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Not yet.
+    No,
+    /// A notice about it was decided, or it is such a notice itself.
+    Yes,
+}
+
+/// What was not delivered to an address without anybody there having been told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untold {
+    /// How many parcels.
+    pub count: u64,
+    /// The last of them.
+    pub last: OutboundId,
+    /// Why that one was not delivered.
+    pub reason: String,
 }

@@ -211,3 +211,31 @@ fn said(to: talaria_model::Address, id: &'static str, text: &str) -> Inbound {
         kind: InboundKind::Said(Message { text: text.into(), ..Message::default() }),
     }
 }
+
+#[test]
+fn a_hundred_thousand_messages_of_strangers_leave_a_bounded_trace() {
+    let mut world = World::new(SIMPLE);
+    world.accounts[0].1 = Access::Only(BTreeSet::from([SenderId::literal("alice")]));
+    let vendor = world.vendor();
+    for n in 0..100_000 {
+        vendor.say(&format!("stranger-{n}"), &format!("chat-{n}"), "let me in");
+    }
+    vendor.say("alice", "home", "hello");
+    world.live(async |life| {
+        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+        let counts = life.disk.counts().await.unwrap();
+        assert_eq!(counts.denied, 1000);
+        assert_eq!(life.disk.conversations(None, 10).await.unwrap().len(), 1);
+        assert_eq!(life.gateway.lanes_in_memory(), 1);
+        let verdicts = life.vendor.truth(|truth| {
+            let told = truth.batches.iter().filter_map(|batch| batch.verdicts.clone());
+            told.flatten().filter(|verdict| *verdict == Verdict::Denied).count()
+        });
+        assert_eq!(verdicts, 100_000, "all of them are acknowledged");
+        life.pass_seconds(9 * 24 * 60 * 60).await;
+        assert_eq!(life.disk.counts().await.unwrap().denied, 0, "and forgotten in time");
+        life.vendor.say("stranger-1", "chat-1", "again");
+        life.until("it is heard", |vendor| vendor.is_heard()).await;
+        assert_eq!(life.disk.counts().await.unwrap().denied, 1, "another day");
+    });
+}

@@ -4,9 +4,11 @@
 
 mod accounts;
 mod answering;
+mod beginnings;
 mod chance;
 mod crashes;
 mod delivery;
+mod losses;
 mod order;
 mod previews;
 mod questions;
@@ -14,4 +16,5 @@ mod recovery;
 mod stopping;
 mod storage;
 mod turns;
+mod withdrawals;
 mod world;

@@ -1,7 +1,9 @@
 //! Whatever is done, in whatever order, with whatever crashes: SQLite shows what memory shows.
 
 use proptest::prelude::*;
-use talaria_model::{MessageId, Receipt, Seq, SessionId, TurnId};
+use talaria_model::{
+    Act, EntryBody, FileId, FileRef, InboundKind, MessageId, Receipt, Seq, SessionId, TurnId,
+};
 use talaria_session::{Phase, Waiting};
 use talaria_store::contract::Harness;
 use talaria_store::{
@@ -15,6 +17,8 @@ const CHATS: [(&str, &str); 4] = [("one", "c"), ("one", "d"), ("two", "c"), ("tw
 const TEXTS: [&str; 6] =
     ["the blue whale", "Blue whales sing", "bluebird", "我们明天开会议吗", "a -> b", "naïve"];
 
+const FILES: usize = 3;
+
 #[derive(Debug, Clone)]
 enum Op {
     Admit { account: usize, events: Vec<(usize, u8, u8)>, cursor: Option<u8> },
@@ -26,6 +30,7 @@ enum Op {
     Close,
     Restart,
     Prune(u8),
+    Tell { chat: usize, delivery: u32 },
 }
 
 #[derive(Debug, Clone)]
@@ -101,6 +106,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Close),
         1 => Just(Op::Restart),
         1 => (0..40u8).prop_map(Op::Prune),
+        1 => (chat(), 90..93u32).prop_map(|(chat, delivery)| Op::Tell { chat, delivery }),
     ]
 }
 
@@ -155,10 +161,20 @@ fn commit(steps: &Steps, now: i64) -> Commit {
         seq: Seq(u64::from(*seq)),
         state: journal_state(*state),
     };
-    let record = |(number, text): &(u8, usize)| (life(steps.chat, *number), entry(1, TEXTS[*text]));
+    let record = |(number, text): &(u8, usize)| {
+        let mut entry = entry(1, TEXTS[*text]);
+        if let EntryBody::Said { files, .. } = &mut entry.body {
+            files.push(file(text % FILES));
+        }
+        (life(steps.chat, *number), entry)
+    };
     let outbox = |(delivery, part, to): &(u32, u16, usize)| {
         let to = address(&super::key(CHATS[*to].0, CHATS[*to].1));
-        post(&life(steps.chat, steps.life), &to, *delivery, *part)
+        let mut outbound = post(&life(steps.chat, steps.life), &to, *delivery, *part);
+        if let Act::Post(content) = &mut outbound.act {
+            content.files = vec![file(*delivery as usize % FILES)];
+        }
+        outbound
     };
     Commit {
         journal: steps.journal.iter().map(change).collect(),
@@ -180,7 +196,10 @@ async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
                 // An event belongs to one chat, whenever it comes.
                 let (account, chat) = CHATS[account * 2 + (chat + usize::from(*event)) % 2];
                 let key = key(account, chat);
-                let inbound = inbound(&key, &event.to_string());
+                let mut inbound = inbound(&key, &event.to_string());
+                if let InboundKind::Said(message) = &mut inbound.kind {
+                    message.files = vec![file(usize::from(*event) % FILES)];
+                }
                 (key, inbound, journal_state(*state))
             };
             let delivered = Delivered {
@@ -200,6 +219,11 @@ async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
         Op::Recover => format!("{:?}", store.recover().await),
         Op::Close => format!("{:?}", store.close().await),
         Op::Restart => String::new(),
+        Op::Tell { chat, delivery } => {
+            let to = address(&key(CHATS[*chat].0, CHATS[*chat].1));
+            let notice = post(&life(*chat, 0), &to, *delivery, 0);
+            format!("{:?}", store.tell(&notice, at(now)).await)
+        }
         Op::Prune(back) => format!("{:?}", store.prune(at(now - i64::from(*back))).await),
     }
 }
@@ -210,8 +234,15 @@ fn asked() -> Asked {
         addresses: keys.iter().map(address).collect(),
         lives: (0..CHATS.len()).flat_map(|chat| [life(chat, 0), life(chat, 1)]).collect(),
         queries: vec!["blue", "whale blue", "whal", "bird", "会议", "->", "NAIVE", "e"],
+        files: (0..=FILES).map(|number| file(number).id).collect(),
         keys,
     }
+}
+
+/// One of a few files; the last one named anywhere is `FILES - 1`.
+fn file(number: usize) -> FileRef {
+    let id = FileId::new(format!("file {number}")).expect("a test's id");
+    FileRef { id, name: "a".into(), mime: "text/plain".into(), size: 1 }
 }
 
 proptest! {

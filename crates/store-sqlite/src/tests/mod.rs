@@ -7,6 +7,7 @@ mod plans;
 mod recorded;
 mod searching;
 mod seen;
+mod strangers;
 
 use std::fs;
 use std::path::Path;

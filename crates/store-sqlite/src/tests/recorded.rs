@@ -129,6 +129,7 @@ async fn live(store: &dyn Store) -> Asked {
         lives: vec![old, first.id, second.id],
         queries: vec!["whale", "whal", "ale", "会议"],
         keys: vec![direct, group],
+        files: Vec::new(),
     }
 }
 

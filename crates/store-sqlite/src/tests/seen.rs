@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use talaria_model::{AccountId, Address, SessionId};
+use talaria_model::{AccountId, Address, FileId, SessionId};
 use talaria_session::SessionKey;
 use talaria_store::{SearchScope, Store};
 
@@ -13,6 +13,7 @@ pub(super) struct Asked {
     pub(super) addresses: Vec<Address>,
     pub(super) lives: Vec<SessionId>,
     pub(super) queries: Vec<&'static str>,
+    pub(super) files: Vec<FileId>,
 }
 
 pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
@@ -45,6 +46,21 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
     }
     undelivered.sort();
     line("undelivered", &undelivered);
+    let mut untold = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.untold_at(after, 2).await.expect("reads");
+        after = page.last().cloned();
+        untold.extend(page.iter().map(|address| format!("{address:?}")));
+        if after.is_none() {
+            break;
+        }
+    }
+    untold.sort();
+    line("untold at", &untold);
+    line("failed", &store.failed(100).await);
+    line("one failed", &store.failed(1).await);
+    line("files", &store.uses(&asked.files).await);
     for key in &asked.keys {
         line(&format!("session of {key}"), &store.load(key).await);
         line(&format!("unread of {key}"), &store.unread(key, 100).await);
@@ -53,6 +69,7 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
         line(&format!("start of {key}"), &store.transcript(key, Some(4), 2).await);
     }
     for address in &asked.addresses {
+        line(&format!("untold at {address:?}"), &store.untold(address).await);
         line(&format!("parcels for {address:?}"), &store.parcels(address, 100).await);
     }
     for life in &asked.lives {

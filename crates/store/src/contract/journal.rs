@@ -242,3 +242,28 @@ pub async fn pruning_keeps_what_still_has_to_be_delivered(harness: &dyn Harness)
     let kept = parcels(&*store, &session.at).await;
     assert_eq!(kept[2].shown, message("shown"));
 }
+
+pub async fn a_row_that_was_not_let_in_stays_so_and_begins_no_conversation(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let denied = JournalState::Denied("not on the list".into());
+    let seq = admit_as(&*store, &chat, "1", denied.clone(), at(1)).await;
+    let known = admit(&*store, &key("bot", "d"), "2").await;
+    assert!(seq < known);
+    for state in [JournalState::Unread, JournalState::Taken, JournalState::Handled] {
+        let commit = Commit { journal: vec![change(seq, state)], ..step(&session(&chat)) };
+        store.commit(commit).await.expect("commits");
+        assert_eq!(store.unread(&chat, 10).await, Ok(Vec::new()));
+        assert_eq!(store.counts().await.map(|counts| counts.denied), Ok(1));
+    }
+    let store = harness.open().await;
+    let repeat = Delivered {
+        account: account("bot"),
+        events: vec![(chat.clone(), said(&chat, "1", "1"), denied)],
+        cursor: None,
+        at: at(2),
+    };
+    assert_eq!(store.admit(repeat).await, Ok(vec![Admitted::Repeated(seq)]));
+    assert_eq!(store.prune(at(5)).await, Ok(1));
+    assert_eq!(store.counts().await.map(|counts| counts.denied), Ok(0));
+}

@@ -4,6 +4,7 @@
 //! again without closing, as a process does that was killed.
 #![allow(missing_docs, reason = "a test's name is its sentence")]
 
+mod files;
 mod journal;
 mod lives;
 mod outbox;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use files::*;
 pub use journal::*;
 pub use lives::*;
 pub use outbox::*;
@@ -50,6 +52,7 @@ macro_rules! store_contract {
                 keys_and_addresses_never_collide
                 pruning_forgets_only_what_has_ended_before
                 pruning_keeps_what_still_has_to_be_delivered
+                a_row_that_was_not_let_in_stays_so_and_begins_no_conversation
 
                 a_session_comes_back_as_it_was_in_every_phase
                 a_step_is_all_or_nothing
@@ -78,8 +81,14 @@ macro_rules! store_contract {
                 formatting_that_was_not_accepted_is_remembered
                 a_doubt_is_not_lost_by_a_later_attempt
                 what_will_never_arrive_is_counted_and_gone_from_the_outbox
+                what_will_never_arrive_is_known_with_its_reason
+                a_notice_tells_once_of_all_that_was_lost_there
+                addresses_where_something_is_untold_are_found_page_by_page
                 settling_what_is_not_there_changes_nothing
                 undelivered_addresses_are_found_page_by_page
+
+                a_file_is_needed_until_its_message_has_been_answered
+                a_file_is_needed_until_it_is_delivered
 
                 a_store_that_was_never_opened_ended_cleanly
                 a_store_that_was_closed_ended_cleanly

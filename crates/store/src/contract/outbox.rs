@@ -9,7 +9,7 @@ use super::world::{
     address, at, attempt, decide, delivered, key, message, outbound_id, parcel, parcels, post,
     preview, record, session, settle, state, thinking, waiting,
 };
-use crate::{ParcelState, Settlement, Store};
+use crate::{ParcelState, Settlement, Store, Told, Untold};
 
 /// A session that takes a turn, so that its previews are still going on.
 fn busy(account: &str, chat: &str) -> talaria_session::Session {
@@ -338,4 +338,96 @@ async fn all_undelivered(store: &dyn Store) -> HashSet<Address> {
             return found;
         }
     }
+}
+
+async fn lose(store: &dyn Store, outbound: &Outbound, reason: &str) {
+    attempt(store, outbound).await;
+    settle(store, outbound, Settlement::Undeliverable { reason: reason.into() }).await;
+}
+
+pub async fn what_will_never_arrive_is_known_with_its_reason(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let posts: Vec<_> = (1..=4).map(|delivery| post(&session, delivery, 0)).collect();
+    decide(&*store, &session, &posts).await;
+    lose(&*store, &posts[0], "the chat is gone").await;
+    settle(&*store, &posts[1], delivered()).await;
+    settle(&*store, &posts[2], Settlement::Abandoned { reason: "late".into() }).await;
+    // What is final is final, its reason too.
+    settle(&*store, &posts[0], Settlement::Abandoned { reason: "another".into() }).await;
+    settle(&*store, &posts[1], Settlement::Abandoned { reason: "another".into() }).await;
+    let store = harness.open().await;
+    let failed = store.failed(10).await.expect("reads");
+    let seen: Vec<_> = failed
+        .iter()
+        .map(|failed| (failed.outbound.clone(), failed.state, failed.reason.as_str(), failed.told))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (posts[2].clone(), ParcelState::Abandoned, "late", Told::No),
+            (posts[0].clone(), ParcelState::Undeliverable, "the chat is gone", Told::No),
+        ]
+    );
+    assert_eq!(failed[0].at, at(1));
+    assert_eq!(store.failed(1).await.map(|failed| failed.len()), Ok(1));
+}
+
+pub async fn a_notice_tells_once_of_all_that_was_lost_there(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let (session, other) = (busy("bot", "c"), busy("bot", "d"));
+    let posts: Vec<_> = (1..=3).map(|delivery| post(&session, delivery, 0)).collect();
+    decide(&*store, &session, &posts).await;
+    decide(&*store, &other, &[post(&other, 1, 0)]).await;
+    assert_eq!(store.untold(&session.at).await, Ok(None));
+    lose(&*store, &posts[0], "first").await;
+    lose(&*store, &posts[1], "second").await;
+    lose(&*store, &post(&other, 1, 0), "elsewhere").await;
+    let untold = Untold { count: 2, last: posts[1].id.clone(), reason: "second".into() };
+    assert_eq!(store.untold(&session.at).await, Ok(Some(untold)));
+
+    let notice = post(&session, 2, 9);
+    store.tell(&notice, at(5)).await.expect("tells");
+    let store = harness.open().await;
+    assert_eq!(store.untold(&session.at).await, Ok(None));
+    assert_eq!(waiting(&*store, &session.at).await, [(3, 0), (2, 9)], "it comes last");
+    let told = store.failed(10).await.expect("reads");
+    let told: Vec<_> =
+        told.iter().map(|failed| (failed.outbound.to == session.at, failed.told)).collect();
+    assert_eq!(told, [(false, Told::No), (true, Told::Yes), (true, Told::Yes)]);
+    assert_eq!(store.untold_at(None, 10).await, Ok(vec![other.at.clone()]));
+
+    // The notice is lost as well: nobody is told of that, and so on without end.
+    settle(&*store, &posts[2], delivered()).await;
+    lose(&*store, &notice, "still gone").await;
+    assert_eq!(store.untold(&session.at).await, Ok(None));
+    store.tell(&notice, at(6)).await.expect("tells");
+    assert_eq!(parcels(&*store, &session.at).await, [], "the same notice is not decided twice");
+    assert_eq!(store.failed(10).await.map(|failed| failed.len()), Ok(4));
+}
+
+pub async fn addresses_where_something_is_untold_are_found_page_by_page(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let mut lost = HashSet::new();
+    for number in 0..7 {
+        let session = busy("bot", &format!("chat {number}"));
+        let posts = [post(&session, 1, 0), post(&session, 2, 0)];
+        decide(&*store, &session, &posts).await;
+        if number % 2 == 0 {
+            lose(&*store, &posts[0], "gone").await;
+            lose(&*store, &posts[1], "gone").await;
+            lost.insert(session.at.clone());
+        }
+    }
+    let mut found = HashSet::new();
+    let mut after: Option<Address> = None;
+    loop {
+        let page = store.untold_at(after, 3).await.expect("reads");
+        after = page.last().cloned();
+        assert!(page.iter().all(|to| found.insert(to.clone())), "no address twice");
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, lost);
 }

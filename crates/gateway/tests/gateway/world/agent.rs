@@ -69,6 +69,11 @@ impl Stage {
         self.preview.send_replace(Preview { text: text.into(), doing: None });
     }
 
+    /// Shows what it is doing, and nothing else.
+    pub(crate) fn does(&self, doing: &str) {
+        self.preview.send_replace(Preview { text: String::new(), doing: Some(doing.into()) });
+    }
+
     pub(crate) async fn emit(&self, event: AgentEvent) {
         self.emitter.emit(event).await;
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{
-    AccountId, Address, Entry, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Counts, Delivered, Found, Leave, MemoryStore, Parcel, Recorded, SearchScope,
-    Settlement, Store, StoreError, Summary,
+    Admitted, Commit, Counts, Delivered, Failed, Found, Leave, MemoryStore, Parcel, Recorded,
+    SearchScope, Settlement, Store, StoreError, Summary, Untold, Use,
 };
 use tokio::sync::watch;
 
@@ -33,6 +33,7 @@ pub(crate) enum Verb {
     Recover,
     Restless,
     Undelivered,
+    Tell,
 }
 
 /// A disk. Clones are the same one, before and after a crash.
@@ -50,7 +51,8 @@ struct Faults {
     damages: HashMap<Verb, usize>,
     panics: HashMap<Verb, usize>,
     lag: Duration,
-    slow: HashMap<Verb, Duration>,
+    slow_there: HashMap<Verb, Duration>,
+    slow_back: HashMap<Verb, Duration>,
 }
 
 impl Disk {
@@ -81,7 +83,12 @@ impl Disk {
 
     /// The answers of this take so long to come back.
     pub(crate) fn answers_late(&self, verb: Verb, lag: Duration) {
-        self.faults().slow.insert(verb, lag);
+        self.faults().slow_back.insert(verb, lag);
+    }
+
+    /// Calls of this take so long before anything becomes of them.
+    pub(crate) fn begins_late(&self, verb: Verb, lag: Duration) {
+        self.faults().slow_there.insert(verb, lag);
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
@@ -93,7 +100,10 @@ impl Disk {
     }
 
     async fn arrive(&self, verb: Verb) -> Result<(), StoreError> {
-        let lag = self.faults().lag;
+        let lag = {
+            let faults = self.faults();
+            faults.lag + faults.slow_there.get(&verb).copied().unwrap_or_default()
+        };
         if !lag.is_zero() {
             SystemClock.sleep(lag).await;
         }
@@ -118,7 +128,7 @@ impl Disk {
     async fn leave(&self, verb: Verb) {
         let lag = {
             let faults = self.faults();
-            faults.lag + faults.slow.get(&verb).copied().unwrap_or_default()
+            faults.lag + faults.slow_back.get(&verb).copied().unwrap_or_default()
         };
         if !lag.is_zero() {
             SystemClock.sleep(lag).await;
@@ -195,6 +205,30 @@ impl Store for Disk {
 
     async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError> {
         self.read(Verb::Parcels, self.kept.parcels(to, limit)).await
+    }
+
+    async fn failed(&self, limit: usize) -> Result<Vec<Failed>, StoreError> {
+        self.kept.failed(limit).await
+    }
+
+    async fn untold(&self, to: &Address) -> Result<Option<Untold>, StoreError> {
+        self.kept.untold(to).await
+    }
+
+    async fn untold_at(
+        &self,
+        after: Option<Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, StoreError> {
+        self.kept.untold_at(after, limit).await
+    }
+
+    async fn tell(&self, notice: &Outbound, at: Timestamp) -> Result<(), StoreError> {
+        self.write(Verb::Tell, self.kept.tell(notice, at)).await
+    }
+
+    async fn uses(&self, files: &[FileId]) -> Result<Vec<Use>, StoreError> {
+        self.kept.uses(files).await
     }
 
     async fn recover(&self) -> Result<Ended, StoreError> {

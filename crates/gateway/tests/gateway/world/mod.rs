@@ -24,7 +24,7 @@ use talaria_platform::{ByteStream, FileError, FileStore};
 use talaria_session::{Access, Rules, Scope, SessionKey};
 use talaria_store::{Recorded, Store, StoreError};
 
-pub(crate) use agent::{agent, echo, finished};
+pub(crate) use agent::{Stage, agent, echo, finished};
 pub(crate) use disk::{Disk, Verb};
 pub(crate) use model::{Deeds, built_in};
 pub(crate) use points::Points;
@@ -123,6 +123,11 @@ impl World {
         let mut outcome = None;
         self.live_until(play, &mut outcome);
         outcome.map_or(End::Died, |()| End::Over)
+    }
+
+    /// A life in which something else decides when it dies.
+    pub(crate) fn live_until_it_dies(&mut self, play: impl AsyncFnOnce(&Life)) -> End {
+        self.live_and_die(usize::MAX, play)
     }
 
     /// Tries to start a gateway, and lets time pass for whatever it leaves running.

@@ -40,6 +40,12 @@ impl Points {
         }
     }
 
+    /// The process dies, here and at every later moment.
+    pub(crate) fn die(&self) {
+        self.0.count.lock().unwrap_or_else(PoisonError::into_inner).dead = true;
+        self.0.died.send_replace(true);
+    }
+
     /// Begins to count from zero, for a process that dies at that moment.
     pub(crate) fn begin(&self, dies_at: Option<usize>) {
         let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);

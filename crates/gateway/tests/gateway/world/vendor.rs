@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use futures::{FutureExt, StreamExt, stream};
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{
-    AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, ChoiceId, Content, EventId,
-    Idempotency, Inbound, InboundKind, Message, MessageId, Outbound, Receipt, Sender, SenderId,
-    Timestamp,
+    AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, ChoiceId, Content, Deletes,
+    EventId, Idempotency, Inbound, InboundKind, Message, MessageId, Outbound, Receipt, Sender,
+    SenderId, Timestamp,
 };
 use talaria_platform::{
     Account, Ack, Arrival, Arrivals, Batch, Committed, ConnectError, Cursor, Identity, Incoming,
@@ -36,9 +36,9 @@ const SPEC: Spec = Spec {
 
 /// A vendor. Clones are the same one.
 #[derive(Clone)]
-pub(crate) struct Vendor(Arc<Desk>);
+pub(crate) struct Vendor(Arc<Office>);
 
-struct Desk {
+struct Office {
     account: AccountId,
     can: Capabilities,
     hears: Hears,
@@ -91,6 +91,7 @@ pub(crate) struct Truth {
     /// What people see, in the order in which it appeared.
     pub(crate) shown: Vec<Shown>,
     acknowledged: usize,
+    posted: usize,
     script: Option<Script>,
     refuses: VecDeque<ConnectError>,
     connection: u64,
@@ -135,7 +136,7 @@ impl Vendor {
         hears: Hears,
         points: Points,
     ) -> Self {
-        Self(Arc::new(Desk {
+        Self(Arc::new(Office {
             account: AccountId::literal(account),
             can,
             hears,
@@ -314,6 +315,12 @@ impl Vendor {
         });
     }
 
+    /// Somebody removes every message of ours.
+    pub(crate) fn wipe(&self) {
+        self.lock().shown.clear();
+        self.bump();
+    }
+
     /// Breaks the connection; the next attempts to connect end like this.
     pub(crate) fn hangs_up(&self, then_refuses: impl IntoIterator<Item = ConnectError>) {
         let mut truth = self.lock();
@@ -436,7 +443,8 @@ impl Mouth {
                 {
                     return Ok(Some(known.message.clone()));
                 }
-                let message = MessageId::new(format!("m{}", truth.shown.len() + 1)).expect("an id");
+                truth.posted += 1;
+                let message = MessageId::new(format!("m{}", truth.posted)).expect("an id");
                 truth.shown.push(Shown {
                     message: message.clone(),
                     to: outbound.to.clone(),
@@ -454,6 +462,10 @@ impl Mouth {
                 shown.content = content.clone();
                 shown.edits += 1;
                 Ok(Some(message.clone()))
+            }
+            Act::Delete { message } if can.deletes == Deletes::Anytime => {
+                truth.shown.retain(|shown| shown.message != *message);
+                Ok(None)
             }
             Act::Delete { .. } | Act::React { .. } => {
                 Err(SendError::Rejected { reason: "cannot do that".into() })
