@@ -20,6 +20,8 @@ export class View {
     this.latest.append(icon("down"));
     this.latest.addEventListener("click", () => this.toEnd("smooth"));
     this.scroll.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    // On a slow machine the answer may grow, and the page follow it, before a scroll is noticed.
+    this.scroll.addEventListener("wheel", (event) => event.deltaY < 0 && this.#leaveEnd(), { passive: true });
     new ResizeObserver(() => this.following && this.toEnd()).observe(this.scroll);
     new ResizeObserver(() => this.following && this.toEnd()).observe(this.log);
     new IntersectionObserver(
@@ -82,6 +84,10 @@ export class View {
     place.scrollIntoView({ block: "center" });
     place.classList.add("found");
     setTimeout(() => place.classList.remove("found"), 2400);
+  }
+
+  #leaveEnd() {
+    if (this.scroll.scrollTop > 0) this.following = false;
   }
 
   #scrolled() {

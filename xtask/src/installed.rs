@@ -10,6 +10,9 @@ use crate::shell;
 /// The mock of LLM APIs that others wrote and keep; both wire formats are checked against it.
 const AIMOCK: &str = "@copilotkit/aimock@1.43.0";
 
+/// Reads `deny.toml`.
+const CARGO_DENY: &str = "0.20.2";
+
 /// Where installed programs are kept between runs.
 pub(crate) fn tools(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
@@ -56,6 +59,32 @@ pub(crate) fn aimock(root: &Path) -> Result<PathBuf> {
         shell::run(Command::new("npm").current_dir(&folder).args(install))?;
     }
     Ok(script)
+}
+
+/// The reader of `deny.toml`, from the system or built once.
+pub(crate) fn cargo_deny(root: &Path) -> Result<PathBuf> {
+    if shell::exists("cargo-deny") {
+        return Ok("cargo-deny".into());
+    }
+    let folder = tools(root).join(format!("cargo-deny-{CARGO_DENY}"));
+    let program = folder.join("bin/cargo-deny");
+    if !program.exists() {
+        let version = format!("cargo-deny@{CARGO_DENY}");
+        // Unoptimized, because it runs for a second and would be built for minutes.
+        let install = ["install", "--locked", "--debug", "--no-default-features", &version];
+        let build = folder.join("build");
+        shell::run(
+            shell::cargo(root, &install)
+                .env("CARGO_PROFILE_DEV_DEBUG", "0")
+                .env_remove("CARGO_TARGET_DIR")
+                .arg("--root")
+                .arg(&folder)
+                .arg("--target-dir")
+                .arg(&build),
+        )?;
+        std::fs::remove_dir_all(build)?;
+    }
+    Ok(program)
 }
 
 fn need_node() -> Result<()> {

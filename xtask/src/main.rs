@@ -3,6 +3,7 @@
 
 mod bench;
 mod browser;
+mod deny;
 mod docs;
 mod installed;
 mod real_servers;
@@ -25,7 +26,7 @@ struct Cli {
 enum Command {
     /// Everything: formatting, lints, every test, real servers, the browser
     Test(test::Options),
-    /// Check the shape of the workspace: who may depend on whom, and what may not be there
+    /// Check the shape of the workspace: who may depend on whom
     Tidy,
     /// Write the generated documents again
     Docs,

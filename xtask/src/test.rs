@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::{browser, docs, real_servers, shell, tidy};
+use crate::{browser, deny, docs, real_servers, shell, tidy};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Leave out the browser and the servers that have to be installed first
+    /// Leave out what has to be installed first: the browser, the servers, cargo-deny
     #[arg(long)]
     quick: bool,
     /// Only this part
@@ -24,6 +24,8 @@ enum Part {
     Lint,
     /// Every test that needs nothing but Rust
     Rust,
+    /// Licences, sources and banned crates of everything that is built in
+    Deny,
     /// Both wire formats against a server that nobody here wrote
     Servers,
     /// The web chat in Chromium
@@ -31,7 +33,7 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 4] = [Self::Lint, Self::Rust, Self::Servers, Self::Browser];
+    const ALL: [Self; 5] = [Self::Lint, Self::Rust, Self::Deny, Self::Servers, Self::Browser];
     const QUICK: [Self; 2] = [Self::Lint, Self::Rust];
 }
 
@@ -63,6 +65,7 @@ fn test(root: &Path, part: Part) -> Result<()> {
             };
             shell::run(&mut shell::cargo(root, tests))
         }
+        Part::Deny => deny::run(root),
         Part::Servers => {
             build(root)?;
             real_servers::run(root, &shell::built(root, "debug"))

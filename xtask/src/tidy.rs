@@ -1,4 +1,4 @@
-//! The shape of the workspace, checked: who may depend on whom, and what may not be there at all.
+//! The shape of the workspace, checked: who may depend on whom.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,9 +41,6 @@ const MUST_NOT_SEE: &[(&str, &[&str])] = &[
     ("platforms", &["rusqlite"]),
 ];
 
-/// Crates that must not be in the build of the product at all.
-const BANNED: &[&str] = &["ring", "openssl-sys", "native-tls", "serde_yaml", "serde_yml"];
-
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -66,8 +63,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let metadata =
         shell::read(&mut shell::cargo(root, &["metadata", "--format-version", "1", "--locked"]))?;
     let metadata: Metadata = serde_json::from_str(&metadata).context("cargo metadata is JSON")?;
-    let mut findings = directions(&metadata);
-    findings.extend(strangers(root)?);
+    let findings = directions(&metadata);
     if !findings.is_empty() {
         bail!("the workspace is not tidy:\n{}", findings.join("\n"));
     }
@@ -105,17 +101,6 @@ fn directions(metadata: &Metadata) -> Vec<String> {
 
 fn short(name: &str) -> &str {
     if name == "talaria" { "app" } else { name.strip_prefix("talaria-").unwrap_or(name) }
-}
-
-fn strangers(root: &Path) -> Result<Vec<String>> {
-    let tree =
-        ["tree", "--workspace", "--edges", "normal,build,dev", "--prefix", "none", "--locked"];
-    let tree = shell::read(&mut shell::cargo(root, &tree))?;
-    let present: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    let banned = BANNED.iter().filter(|name| present.contains(*name));
-    Ok(banned
-        .map(|name| format!("{name} is in the build; deny.toml says why it must not be"))
-        .collect())
 }
 
 #[cfg(test)]

@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use axum::serve::ListenerExt;
 use talaria_gateway::Gateway;
 use tokio::net::{TcpListener, UnixListener};
 
-use crate::listener::{Local, Tcp};
+use crate::listener::Local;
+use crate::pulse::Pulse;
+use crate::serve::{Limits, serve};
 use crate::{api, http, local};
 
 /// Operating systems take no longer paths for sockets.
@@ -28,6 +31,9 @@ pub trait Operator: Send + Sync {
 
     /// Ends the program as if it had been asked to by a signal.
     fn stop(&self);
+
+    /// Whether it was asked to end.
+    fn is_ending(&self) -> bool;
 }
 
 /// The two doors, open and not yet served.
@@ -113,15 +119,21 @@ impl Doors {
         ended: impl Future<Output = ()>,
     ) -> io::Result<()> {
         let address = self.address()?.to_string();
-        let desk = local::Desk { gateway: gateway.clone(), operator, http: address };
+        let (clock, limits) = (gateway.clock().clone(), Limits::default());
+        let pages = http::routes(gateway.routes(), Pulse::new(&gateway, operator.clone()));
+        let desk = local::Desk { gateway, operator, http: address };
+        let http = self.http.tap_io(|stream| {
+            // Small answers should not wait for more to send.
+            let _ = stream.set_nodelay(true);
+        });
         let socket = Local::new(self.socket, self.path.clone(), user);
-        let served = tokio::select! {
-            served = axum::serve(Tcp::new(self.http), http::routes(gateway.routes())).into_future() => served,
-            served = axum::serve(socket, local::routes(desk)).into_future() => served,
-            () = ended => Ok(()),
-        };
+        tokio::select! {
+            never = serve(http, pages, clock.clone(), limits) => match never {},
+            never = serve(socket, local::routes(desk), clock, limits) => match never {},
+            () = ended => {}
+        }
         // Left behind, it would only make the next client wait for nobody.
         let _ = std::fs::remove_file(&self.path);
-        served
+        Ok(())
     }
 }

@@ -1,23 +1,36 @@
 //! The HTTP listener's routes: one page at the root, webhooks below `/in`, and a pulse.
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
+use axum::{Json, Router};
 use talaria_gateway::Routes;
 use talaria_model::AccountId;
 use talaria_platform::Surface;
 use tower::ServiceExt;
 
+use crate::api;
+use crate::pulse::Pulse;
+
 /// What strangers can reach: a pulse, and whatever the platforms serve behind their own checks.
-pub(crate) fn routes(mounted: Routes) -> Router {
+pub(crate) fn routes(mounted: Routes, pulse: Pulse) -> Router {
     Router::new()
-        .route("/healthz", get(|| async { StatusCode::NO_CONTENT }))
         .route("/in/{account}/{*rest}", any(webhook))
         .fallback(root)
         .with_state(mounted)
+        .route("/healthz", get(health).with_state(pulse))
+}
+
+async fn health(State(pulse): State<Pulse>) -> Response {
+    match pulse.feel().await.problem() {
+        None => StatusCode::NO_CONTENT.into_response(),
+        Some(problem) => {
+            let problem = Json(api::Problem { problem: problem.into() });
+            (StatusCode::SERVICE_UNAVAILABLE, problem).into_response()
+        }
+    }
 }
 
 async fn root(State(mounted): State<Routes>, request: Request) -> Response {

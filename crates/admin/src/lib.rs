@@ -11,5 +11,9 @@ mod doors;
 mod http;
 mod listener;
 mod local;
+mod moving;
+mod places;
+mod pulse;
+mod serve;
 
 pub use doors::{Doors, OpenError, Operator};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use talaria_agent::tools::{Ask, DemoFile, SessionSearch};
 use talaria_agent::{Agent, Attachments, BuiltIn, Recall, Settings, Sight, Toolbox};
 use talaria_clock::Clock;
-use talaria_config::{Config, Loaded, ProviderSettings};
+use talaria_config::{Config, Loaded, Origin, ProviderSettings};
 use talaria_providers::{
-    Chain, Deadlines, Endpoint, Http, Wanted, Wire, choose, discover, must_look,
+    Chain, Deadlines, Endpoint, Http, Thinking, Wanted, Why, Wire, choose, discover, must_look,
 };
 
 use crate::exit::{Exit, Halt};
@@ -46,9 +46,15 @@ fn wanted(config: &Config) -> Wanted {
         base_url: settings.base_url.as_ref().map(ToString::to_string),
         key: settings.api_key.clone(),
         key_env: settings.api_key_env.clone(),
+        model: settings.model.clone(),
         headers: settings.headers.clone(),
         extra_body: settings.extra_body.clone(),
         max_tokens: settings.max_tokens,
+        thinking: match (settings.thinking_budget, settings.thinking) {
+            (_, Some(talaria_config::Thinking::Off)) | (None, None) => None,
+            (Some(tokens), _) => Some(Thinking::Budget(tokens)),
+            (None, Some(talaria_config::Thinking::Adaptive)) => Some(Thinking::Adaptive),
+        },
         context_window: settings.context_window.map(u64::from),
         ..Endpoint::default()
     };
@@ -111,6 +117,20 @@ fn sight(chain: &Chain) -> Sight {
     match chain.first.settings.provider.as_str() {
         "anthropic" | "openai" | "openrouter" | "gemini" => Sight::Pictures,
         _ => Sight::TextOnly,
+    }
+}
+
+/// Why this model answers, as a sentence without a full stop.
+pub(crate) fn why(chain: &Chain, loaded: &Loaded) -> String {
+    match &chain.first.why {
+        Why::KeyInEnvironment { variable } | Why::AddressInEnvironment { variable } => {
+            let origin = loaded.environment().get(variable).map(|variable| &variable.origin);
+            match origin.filter(|origin| matches!(origin, Origin::DotEnv { .. })) {
+                Some(origin) => format!("{variable} is set in {origin}"),
+                None => chain.first.why.to_string(),
+            }
+        }
+        why => why.to_string(),
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::exit::Halt;
 use crate::home::Home;
 use crate::start::{self, Desk, Running};
-use crate::{logging, model, web_link};
+use crate::{logging, web_link};
 
 /// Runs until a signal or `talaria stop` ends it.
 pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<(), Halt> {
@@ -42,17 +42,15 @@ fn announce(home: &Home, running: &Running, begun: Timestamp) -> Result<(), Halt
     } else {
         String::new()
     };
-    let chain = running.desk.chain();
     let took = SystemClock.now().since(begun).as_millis();
     let text = format!(
         "talaria {} is ready after {took} ms\n{web}\n  \
          terminal   talaria chat\n  \
-         model      {}: {}\n  \
+         model      {}\n  \
          home       {}\n\n\
          Ctrl-C ends it; what is unfinished goes on at the next start.\n",
         env!("CARGO_PKG_VERSION"),
-        model::name(&chain),
-        chain.first.why,
+        running.desk.model_and_why(),
         home.path().display(),
     );
     let mut out = std::io::stdout().lock();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_admin::{Doors, Operator, api};
 use talaria_clock::{Clock, SystemClock};
-use talaria_config::{Allowed, Applies, Config, Loaded, Sources};
+use talaria_config::{Allowed, Applies, Config, Loaded, Problems, Sources};
 use talaria_gateway::{
     AccountPlan, DiskFiles, Gateway, Limits, Parts, StoreRecall, StoredAttachments,
 };
@@ -42,8 +42,27 @@ pub(crate) fn configuration(home: &Home) -> Result<Loaded, Halt> {
         .and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL));
     loaded.map_err(|problems| {
         Halt::new(Exit::Misused, format_args!("the configuration is wrong\n{problems}"))
-            .hint("`talaria config explain <key>` tells what a setting takes")
+            .hint(remedy(&problems))
     })
+}
+
+/// Where to go from what is wrong: to the setting, or else to the line.
+fn remedy(problems: &Problems) -> String {
+    if let Some(path) = problems.iter().find_map(|finding| finding.path.as_deref()) {
+        return format!("`talaria config explain {path}` tells what it takes");
+    }
+    let place = problems.iter().find_map(|finding| finding.place.as_ref());
+    match place.map(|place| (place.file.as_str(), place.line)) {
+        Some((file, Some(line))) => {
+            format!(
+                "correct line {line} of {file}; `talaria config check` tells whether it is right"
+            )
+        }
+        Some((file, None)) => {
+            format!("correct {file}; `talaria config check` tells whether it is right")
+        }
+        None => "`talaria config check` tells whether it is right".to_owned(),
+    }
 }
 
 /// Opens the store of a home that this process has locked.
@@ -70,7 +89,8 @@ pub(crate) async fn start(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let files: Arc<dyn FileStore> = Arc::new(
         DiskFiles::open(home.files(), config.files.limit.bytes(), config.files.quota.bytes())
-            .map_err(|error| Halt::failed(format_args!("cannot use the files folder: {error}")))?,
+            .map_err(|error| Halt::failed(format_args!("cannot use the files folder: {error}")))?
+            .forgetting(store.clone(), clock.clone()),
     );
     let accounts = accounts(home, &config)?;
     let scope = scope(&config);
@@ -189,16 +209,18 @@ impl Desk {
         web_link::is_served(self.state.lock().unwrap_or_else(PoisonError::into_inner).0.config())
     }
 
-    /// The model that answers and why it was chosen.
-    pub(crate) fn chain(&self) -> Chain {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    /// The model that answers and why it was chosen, in one line.
+    pub(crate) fn model_and_why(&self) -> String {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (loaded, chain) = &*state;
+        format!("{}: {}", model::name(chain), model::why(chain, loaded))
     }
 }
 
 #[async_trait]
 impl Operator for Desk {
     fn model(&self) -> String {
-        model::name(&self.chain())
+        model::name(&self.state.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
 
     /// Reads the configuration again. The running one stays unless the new one is right as a whole.
@@ -233,5 +255,9 @@ impl Operator for Desk {
 
     fn stop(&self) {
         self.ended.cancel();
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ended.is_cancelled()
     }
 }

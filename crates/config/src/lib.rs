@@ -36,7 +36,7 @@ pub use reference::reference;
 pub use schema::{Applies, schema};
 pub use settings::{
     AccountSettings, AgentSettings, Allowed, Config, FileSettings, HttpSettings, LimitSettings,
-    LogFormat, LogLevel, LogSettings, ProviderSettings, SessionSettings, Wire,
+    LogFormat, LogLevel, LogSettings, ProviderSettings, SessionSettings, Thinking, Wire,
 };
 pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
 pub use source::Sources;

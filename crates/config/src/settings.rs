@@ -81,6 +81,10 @@ pub struct ProviderSettings {
     #[schemars(length(min = 1))]
     pub api_key_env: Option<String>,
 
+    /// The model to take when only the provider is named, as in `model: home-server`.
+    #[schemars(length(min = 1))]
+    pub model: Option<String>,
+
     /// Further HTTP headers for every request, by name. Their values are treated as secrets.
     pub headers: BTreeMap<String, Secret>,
 
@@ -91,6 +95,15 @@ pub struct ProviderSettings {
     /// The most tokens one answer may have.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
+
+    /// Whether the model thinks before it answers. For providers that speak Anthropic's messages;
+    /// others are told by `extra_body`.
+    pub thinking: Option<Thinking>,
+
+    /// How many tokens the model may think, for models that want to be told instead of `thinking:
+    /// adaptive`. They come on top of `max_tokens`.
+    #[schemars(range(min = 1024))]
+    pub thinking_budget: Option<u32>,
 
     /// Further fields for the body of every request, as the provider documents them.
     pub extra_body: Map<String, Value>,
@@ -104,6 +117,16 @@ pub enum Wire {
     OpenAi,
     /// Anthropic's messages.
     Anthropic,
+}
+
+/// Whether a model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Thinking {
+    /// It is not told to.
+    Off,
+    /// As much as it finds useful.
+    Adaptive,
 }
 
 /// How the agent works.

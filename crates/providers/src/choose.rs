@@ -172,7 +172,8 @@ impl ChooseError {
                 format!("describe it in config.yaml under providers.{name}")
             }
             Self::MissingKey { provider, variable } => format!(
-                "set {variable} in the environment, or providers.{provider}.api_key in config.yaml"
+                "set {variable} in .env or in the environment, or providers.{provider}.api_key in \
+                 config.yaml"
             ),
             Self::MissingAddress { provider } => {
                 format!("set providers.{provider}.base_url in config.yaml")

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use talaria_model::Choice;
 use talaria_session::COMMANDS;
 
 /// A command that the terminal carries out itself.
@@ -100,6 +101,24 @@ fn path(text: &str) -> PathBuf {
     }
 }
 
+/// Whether a line is a command of the gateway, which answers no question.
+pub(super) fn is_command(line: &str) -> bool {
+    let word = line.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
+    word.is_some_and(|word| {
+        COMMANDS.iter().any(|command| command.name == word || command.aliases.contains(&word))
+    })
+}
+
+/// The answer that is meant by a number or by its words.
+pub(super) fn chosen<'a>(choices: &'a [Choice], text: &str) -> Option<&'a Choice> {
+    let text = text.trim();
+    let number = text.trim_end_matches(['.', ')']).parse::<usize>().ok();
+    let by_number = number.and_then(|number| choices.get(number.checked_sub(1)?));
+    by_number.or_else(|| {
+        choices.iter().find(|choice| choice.label.trim().to_lowercase() == text.to_lowercase())
+    })
+}
+
 /// Every command that can be typed: its name and what it does.
 pub(super) fn every_command() -> impl Iterator<Item = (&'static str, &'static str)> {
     let gateway = COMMANDS.iter().map(|command| (command.name, command.help));
@@ -110,6 +129,7 @@ pub(super) fn every_command() -> impl Iterator<Item = (&'static str, &'static st
 #[cfg(test)]
 mod tests {
     use super::*;
+    use talaria_model::ChoiceId;
 
     #[test]
     fn a_line_is_a_command_of_ours_or_something_to_say() {
@@ -156,6 +176,40 @@ mod tests {
             for name in names {
                 assert_eq!(understood(&format!("/{name}")), Input::Say(format!("/{name}")));
             }
+        }
+    }
+
+    #[test]
+    fn a_choice_is_made_by_number_or_by_its_words() {
+        let choices = ["Yes", "No", "Ask me later"]
+            .map(|label| Choice { id: ChoiceId::new(label).unwrap(), label: label.into() });
+        for (text, expected) in [
+            ("1", Some("Yes")),
+            (" 2. ", Some("No")),
+            ("3)", Some("Ask me later")),
+            ("yes", Some("Yes")),
+            ("ask me LATER ", Some("Ask me later")),
+            ("0", None),
+            ("4", None),
+            ("perhaps", None),
+            ("", None),
+        ] {
+            let found = chosen(&choices, text).map(|choice| choice.label.as_str());
+            assert_eq!(found, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_the_gateway_carries_out_is_a_command() {
+        for (line, expected) in [
+            ("/stop", true),
+            (" /stop now ", true),
+            ("/stopped", false),
+            ("/etc/hosts", false),
+            ("stop", false),
+            ("", false),
+        ] {
+            assert_eq!(is_command(line), expected, "{line:?}");
         }
     }
 }

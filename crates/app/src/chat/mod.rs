@@ -77,7 +77,8 @@ pub(crate) async fn chat(options: ChatOptions, socket: &Path) -> anyhow::Result<
         .transpose()?;
     let interruptions =
         signals(&[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])?;
-    let ended = once::once(socket, text, display, clock, interruptions, tty::write).await?;
+    let remark = |text: &str| eprintln!("{text}");
+    let ended = once::once(socket, text, display, clock, interruptions, tty::write, remark).await?;
     drop(quiet);
     for file in &ended.files {
         let name = talaria_render::visible(&file.name).replace('\n', " ");

@@ -10,9 +10,10 @@ use futures::stream::BoxStream;
 use talaria_clock::{Clock, Sleep};
 use talaria_model::FileRef;
 use talaria_platforms::terminal::wire::{
-    Doing, Event, Heard, Kind, LONGEST_HISTORY, Posted, Say, Stop,
+    Doing, Event, Heard, Kind, LONGEST_HISTORY, Posted, Press, Say, Stop,
 };
 
+use super::command::{chosen, is_command};
 use super::follow::{Told, follow};
 use super::paper::{Display, Paper};
 use super::seen::{Seen, Sight};
@@ -38,7 +39,8 @@ pub(super) struct Ended {
 }
 
 /// Says `text`, writes the answer as it comes, and ends when the turn is over. The first
-/// interruption stops the turn, the second one ends at once.
+/// interruption stops the turn, the second one ends at once. If what is said answers a question from
+/// before, `remark` is told so, which is not part of the answer.
 pub(super) async fn once(
     socket: Socket,
     text: String,
@@ -46,10 +48,11 @@ pub(super) async fn once(
     clock: Arc<dyn Clock>,
     mut interruptions: BoxStream<'static, ()>,
     write: impl FnMut(&str),
+    mut remark: impl FnMut(&str),
 ) -> anyhow::Result<Ended> {
     let mut told = follow(socket.clone(), LONGEST_HISTORY, clock.clone());
     let mut reply = Reply::on(display, write);
-    let mut unsaid = Some(Word::Say(Say { id: fresh_id(), text, files: Vec::new() }));
+    let mut unsaid = Some(text);
     let mut saying: Option<BoxFuture<'static, Result<Heard, String>>> = None;
     let mut stopping: Option<BoxFuture<'static, Result<Heard, String>>> = None;
     let mut patience: Option<Sleep> = Some(clock.sleep(FIRST_PATIENCE));
@@ -57,12 +60,17 @@ pub(super) async fn once(
         tokio::select! {
             told = told.next() => match told {
                 Some(Told::Event(event)) => {
-                    if matches!(event, Event::Hello { .. }) {
+                    if let Event::Hello { doing, .. } = event {
                         patience = None;
                         // Said only when we listen, so that nothing of the answer is missed.
-                        if let Some(word) = unsaid.take() {
+                        if let Some(text) = unsaid.take() {
+                            let open = reply.open.take().filter(|_| doing == Doing::Busy);
+                            let open = open.filter(|_| !is_command(&text));
+                            if let Some(question) = &open {
+                                remark(&reminder(question));
+                            }
                             reply.expect();
-                            saying = Some(insist(&socket, word, &clock));
+                            saying = Some(insist(&socket, worded(text, open.as_ref()), &clock));
                         }
                     }
                     if let Some(exit) = reply.hear(&event) {
@@ -98,6 +106,24 @@ pub(super) async fn once(
     }
 }
 
+/// What is said, as a choice where it names one.
+fn worded(text: String, open: Option<&Posted>) -> Word {
+    match open.and_then(|question| chosen(&question.choices, &text)) {
+        Some(choice) => Word::Press(Press { id: fresh_id(), choice: choice.id.clone() }),
+        None => Word::Say(Say { id: fresh_id(), text, files: Vec::new() }),
+    }
+}
+
+/// Tells a person who may not know it that they are answering something.
+fn reminder(question: &Posted) -> String {
+    let question = Paper::on(Display::Plain).posted(question);
+    let question: String = question.lines().map(|line| format!("  {line}\n")).collect();
+    format!(
+        "What you say answers a question that was still open:\n{question}\
+         (`talaria chat /stop` gives it up; `talaria chat --new` leaves it and talks elsewhere.)\n"
+    )
+}
+
 fn insist(
     socket: &Socket,
     word: Word,
@@ -119,6 +145,8 @@ struct Reply<W> {
     write: W,
     seen: Seen,
     state: State,
+    /// The question that the past ends with.
+    open: Option<Posted>,
     last: Option<Kind>,
     files: Vec<FileRef>,
 }
@@ -141,6 +169,7 @@ impl<W: FnMut(&str)> Reply<W> {
             write,
             seen: Seen::default(),
             state: State::Before,
+            open: None,
             last: None,
             files: Vec::new(),
         }
@@ -154,6 +183,12 @@ impl<W: FnMut(&str)> Reply<W> {
     /// Takes in what happened. Says how to end once the turn is over.
     fn hear(&mut self, event: &Event) -> Option<Exit> {
         let sight = self.seen.look(event);
+        if self.state == State::Before {
+            self.open = match event {
+                Event::Posted(posted) if posted.kind == Kind::Question => Some(posted.clone()),
+                _ => None,
+            };
+        }
         if self.state == State::Before || sight == Sight::Known {
             return None;
         }

@@ -20,7 +20,7 @@ use talaria_platforms::terminal::wire::{
     Say, Stop,
 };
 
-use super::command::{Input, LOCAL, understood};
+use super::command::{Input, LOCAL, chosen, understood};
 use super::follow::{Told, follow};
 use super::paper::{Display, Paper};
 use super::prompt::{Prompt, Typed};
@@ -166,8 +166,8 @@ struct Talk {
     seen: Seen,
     turn: Turn,
     reach: Reach,
-    /// The answers offered by the last thing in the past.
-    offered: Vec<Choice>,
+    /// The answers to choose from, if the past ends with a question.
+    open: Option<Vec<Choice>>,
     /// Goes along with the next message.
     attached: Vec<FileRef>,
     errands: VecDeque<Errand>,
@@ -187,7 +187,7 @@ impl Talk {
             seen: Seen::default(),
             turn: Turn::Unknown,
             reach: Reach::Attached,
-            offered: Vec::new(),
+            open: None,
             attached: Vec::new(),
             errands: VecDeque::new(),
             errand: None,
@@ -237,7 +237,7 @@ impl Talk {
         match event {
             Event::Hello { protocol, doing } => self.greeted(protocol, doing),
             Event::Said(said) => {
-                self.offered.clear();
+                self.open = None;
                 self.show(|paper| paper.said(&said));
             }
             Event::Draft { id, text } if self.prompt.is_open() => self.paper.keep_draft(&id, &text),
@@ -264,13 +264,15 @@ impl Talk {
             self.reach = Reach::Attached;
             self.note("Connected again.");
         }
-        let offered = std::mem::take(&mut self.offered);
-        self.turn = match (&self.turn, doing) {
-            (Turn::Awaited, _) => Turn::Awaited,
-            (_, Doing::Idle) => Turn::Idle,
-            (_, Doing::Busy) if !offered.is_empty() => Turn::Asking(offered),
-            (Turn::Asking(choices), Doing::Busy) => Turn::Asking(choices.clone()),
-            (_, Doing::Busy) => Turn::Going,
+        self.turn = match (&self.turn, doing, self.open.take()) {
+            (Turn::Awaited, _, _) => Turn::Awaited,
+            (_, Doing::Idle, _) => Turn::Idle,
+            (_, Doing::Busy, Some(choices)) => {
+                self.note("This is still open: what you say next answers it. /stop gives it up.\n");
+                Turn::Asking(choices)
+            }
+            (Turn::Asking(choices), Doing::Busy, None) => Turn::Asking(choices.clone()),
+            (_, Doing::Busy, None) => Turn::Going,
         };
     }
 
@@ -281,7 +283,7 @@ impl Talk {
             text
         });
         if posted.position.is_some() && self.turn == Turn::Unknown {
-            self.offered = posted.choices;
+            self.open = (posted.kind == Kind::Question).then_some(posted.choices);
             return;
         }
         self.turn = match (&self.turn, posted.kind, posted.doing) {
@@ -430,16 +432,6 @@ impl Talk {
     }
 }
 
-/// The answer that is meant by a number or by its words.
-fn chosen<'a>(choices: &'a [Choice], text: &str) -> Option<&'a Choice> {
-    let text = text.trim();
-    let number = text.trim_end_matches(['.', ')']).parse::<usize>().ok();
-    let by_number = number.and_then(|number| choices.get(number.checked_sub(1)?));
-    by_number.or_else(|| {
-        choices.iter().find(|choice| choice.label.trim().to_lowercase() == text.to_lowercase())
-    })
-}
-
 fn listing(listed: &[Listed]) -> String {
     if listed.is_empty() {
         return "There are no conversations yet.".into();
@@ -460,30 +452,4 @@ fn listing(listed: &[Listed]) -> String {
 fn sentence(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use talaria_model::ChoiceId;
-
-    #[test]
-    fn a_choice_is_made_by_number_or_by_its_words() {
-        let choices = ["Yes", "No", "Ask me later"]
-            .map(|label| Choice { id: ChoiceId::new(label).unwrap(), label: label.into() });
-        for (text, expected) in [
-            ("1", Some("Yes")),
-            (" 2. ", Some("No")),
-            ("3)", Some("Ask me later")),
-            ("yes", Some("Yes")),
-            ("ask me LATER ", Some("Ask me later")),
-            ("0", None),
-            ("4", None),
-            ("perhaps", None),
-            ("", None),
-        ] {
-            let found = chosen(&choices, text).map(|choice| choice.label.as_str());
-            assert_eq!(found, expected, "{text:?}");
-        }
-    }
 }

@@ -11,7 +11,7 @@ use talaria_agent::Preview;
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::{AccountPlan, DiskFiles, Gateway, Limits, Parts};
 use talaria_model::{
-    AccountId, AgentEvent, CallId, Choice, ChoiceId, FileId, FileRef, Question, Usage,
+    AccountId, AgentEvent, Answer, CallId, Choice, ChoiceId, FileId, FileRef, Question, Usage,
 };
 use talaria_platform::{Registration, Surface};
 use talaria_platforms::terminal::{Terminal, wire};
@@ -36,6 +36,7 @@ const RICH: Display = Display::Rich { size: SCREEN, colour: Colour::On };
 
 struct Bench {
     folder: TempDir,
+    agent: Arc<ScriptedAgent>,
     gateway: Gateway,
     clock: Arc<dyn Clock>,
 }
@@ -47,9 +48,10 @@ impl Bench {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let files = DiskFiles::open(folder.path().join("files"), 1 << 20, 1 << 30).unwrap();
         let account = Registration::of::<Terminal>().open(serde_json::json!({})).unwrap();
+        let agent = Arc::new(ScriptedAgent::new(scripts));
         let gateway = Gateway::start(Parts {
             store: Arc::new(MemoryStore::new()),
-            agent: Arc::new(ScriptedAgent::new(scripts)),
+            agent: agent.clone(),
             clock: clock.clone(),
             files: Arc::new(files),
             accounts: vec![AccountPlan {
@@ -66,7 +68,7 @@ impl Bench {
         .await
         .unwrap();
         gateway.first_connections().await;
-        Self { folder, gateway, clock }
+        Self { folder, agent, gateway, clock }
     }
 
     fn path(&self) -> PathBuf {
@@ -94,14 +96,22 @@ impl Bench {
     }
 
     async fn ask_on(&self, display: Display, text: &str) -> (Ended, String) {
-        let mut written = String::new();
+        let (ended, written, _) = self.ask_aside(display, text).await;
+        (ended, written)
+    }
+
+    /// The same, with what was remarked besides.
+    async fn ask_aside(&self, display: Display, text: &str) -> (Ended, String, String) {
+        let (mut written, mut remarked) = (String::new(), String::new());
         let write = |text: &str| written.push_str(text);
-        let asking = once(self.socket(), text.into(), display, self.clock.clone(), never(), write);
+        let remark = |text: &str| remarked.push_str(text);
+        let (socket, clock) = (self.socket(), self.clock.clone());
+        let asking = once(socket, text.into(), display, clock, never(), write, remark);
         let ended = tokio::select! {
             ended = asking => ended.unwrap(),
             () = self.serve() => unreachable!("it serves for ever"),
         };
-        (ended, written)
+        (ended, written, remarked)
     }
 }
 
@@ -168,6 +178,50 @@ async fn a_question_that_nobody_can_answer_ends_the_asking() {
 }
 
 #[tokio::test]
+async fn whoever_answers_an_open_question_without_knowing_is_told_so() {
+    for (labels, said, answer) in [
+        (&["Red", "Blue"][..], "2", Answer::Chosen(ChoiceId::literal("Blue"))),
+        (&["Red", "Blue"], "what is the time?", Answer::Said("what is the time?".into())),
+        (&[], "what is the time?", Answer::Said("what is the time?".into())),
+    ] {
+        let bench = Bench::with([vec![asks(labels), Scene::Listens, finished("I see.")]]).await;
+        assert_eq!(bench.ask("hi").await.0, Exit::Asked);
+        let (ended, written, remarked) = bench.ask_aside(Display::Plain, said).await;
+        assert_eq!((ended.exit, written.as_str()), (Exit::Done, "I see.\n"));
+        assert!(remarked.contains("still open") && remarked.contains("Which one?"), "{remarked}");
+        assert!(labels.iter().all(|label| remarked.contains(label)), "{remarked}");
+        assert_eq!(bench.agent.heard(), [talaria_model::Word::Answer(answer)], "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_was_answered_or_given_up_is_not_mentioned_again() {
+    #[derive(PartialEq)]
+    enum Told {
+        Nothing,
+        Reminded,
+    }
+    let bench = Bench::with([
+        vec![asks(&["Red", "Blue"]), Scene::Listens, finished("I see.")],
+        vec![finished("Hello.")],
+        vec![asks(&["Red", "Blue"]), Scene::Listens],
+        vec![finished("Hello again.")],
+    ])
+    .await;
+    for (said, told) in [
+        ("hi", Told::Nothing),
+        ("Red", Told::Reminded),
+        ("hi", Told::Nothing),
+        ("hi", Told::Nothing),
+        ("/stop", Told::Nothing),
+        ("hi", Told::Nothing),
+    ] {
+        let (_, _, remarked) = bench.ask_aside(Display::Plain, said).await;
+        assert_eq!(!remarked.is_empty(), told == Told::Reminded, "{said:?}: {remarked}");
+    }
+}
+
+#[tokio::test]
 async fn a_command_is_answered_by_the_gateway_itself() {
     let bench = Bench::with([]).await;
     let (exit, text) = bench.ask("/help").await;
@@ -189,7 +243,7 @@ async fn an_interruption_stops_the_turn() {
     let interruptions = stream::once(async move { begun.notified().await });
     let interruptions = interruptions.chain(stream::pending()).boxed();
     let clock = bench.clock.clone();
-    let asking = once(bench.socket(), "a story".into(), RICH, clock, interruptions, write);
+    let asking = once(bench.socket(), "a story".into(), RICH, clock, interruptions, write, |_| {});
     let ended = tokio::select! {
         ended = asking => ended.unwrap(),
         () = bench.serve() => unreachable!("it serves for ever"),
@@ -227,8 +281,15 @@ async fn an_answer_is_printed_once_although_the_connection_was_lost() {
             wrote.notify_one();
         }
     };
-    let asking =
-        once(bench.socket(), "hi".into(), Display::Plain, bench.clock.clone(), never(), write);
+    let asking = once(
+        bench.socket(),
+        "hi".into(),
+        Display::Plain,
+        bench.clock.clone(),
+        never(),
+        write,
+        |_| {},
+    );
     let mut asking = std::pin::pin!(asking);
     tokio::select! {
         ended = &mut asking => panic!("ended too early: {ended:?}"),
@@ -313,6 +374,6 @@ async fn nobody_there_is_an_error_and_not_a_wait() {
     let socket = Socket::of(&folder.path().join("none.sock"), "main".into()).unwrap();
     tokio::time::pause();
     let clock = Arc::new(SystemClock);
-    let ended = once(socket, "hi".into(), Display::Plain, clock, never(), |_| {}).await;
+    let ended = once(socket, "hi".into(), Display::Plain, clock, never(), |_| {}, |_| {}).await;
     assert_eq!(ended.unwrap_err().to_string(), "the gateway cannot be reached");
 }

@@ -31,7 +31,11 @@ pub(crate) async fn config(home: &Home, command: ConfigCommand) -> Result<Exit, 
             }
         }
         ConfigCommand::Explain { key, output } => {
-            let loaded = start::configuration(home)?;
+            // Whoever has to correct a configuration needs the explanation most.
+            let loaded = start::configuration(home).or_else(|halt| {
+                eprintln!("{halt}\n");
+                talaria_config::load(Sources::default(), talaria_platforms::ALL).map_err(|_| halt)
+            })?;
             let explanation = loaded.explain(&key).map_err(|unknown| {
                 Halt::new(Exit::Misused, &unknown).hint("`talaria config show` lists every setting")
             })?;

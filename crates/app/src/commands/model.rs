@@ -40,7 +40,7 @@ pub(crate) async fn model(home: &Home, options: ModelOptions) -> Result<Exit, Ha
     let test = if options.no_test { None } else { Some(try_it(&chain, &http, &clock).await?) };
     let report = Report {
         model: model::name(&chain),
-        why: chain.first.why.to_string(),
+        why: model::why(&chain, &loaded),
         address: chain.first.settings.base_url.clone(),
         fallback: chain
             .then

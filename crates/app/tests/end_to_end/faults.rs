@@ -49,6 +49,8 @@ async fn broken_yaml_is_refused_with_its_line() {
     let (code, output) = refused(&home).await;
     assert_eq!(code, Some(2), "{output}");
     assert!(output.contains("config.yaml:"), "{output}");
+    assert!(output.contains("correct line 3 of config.yaml"), "{output}");
+    assert!(!output.contains("config explain"), "{output}");
 }
 
 #[tokio::test]
@@ -60,6 +62,42 @@ async fn a_wrong_value_is_refused_with_its_field_and_line() {
     assert!(output.contains("agent.max_steps"), "{output}");
     assert!(output.contains("config.yaml:2"), "{output}");
     assert!(output.contains("many"), "{output}");
+    // The advice has to work with the file as it is.
+    assert!(output.contains("`talaria config explain agent.max_steps`"), "{output}");
+    let (ended, output) = run(home.path(), &["config", "explain", "agent.max_steps"]).await;
+    assert!(ended.success(), "{output}");
+    assert!(output.contains("How often the agent may call the model"), "{output}");
+}
+
+#[tokio::test]
+async fn the_model_says_where_its_key_was_found() {
+    let home = Home::empty().unwrap();
+    home.write(".env", "\nANTHROPIC_API_KEY=sk-test\n").unwrap();
+    let (ended, output) = run(home.path(), &["model", "--no-test"]).await;
+    assert!(ended.success(), "{output}");
+    assert!(output.contains("ANTHROPIC_API_KEY is set in .env:2"), "{output}");
+    home.write(".env", "").unwrap();
+    let launch = Launch::new(binary()).environment("ANTHROPIC_API_KEY", "sk-test");
+    let mut process = launch.arguments(&["model", "--no-test"]).start(home.path()).unwrap();
+    within(HANGS, "the model", process.ended()).await.unwrap();
+    let output = process.drained().await;
+    assert!(output.contains("ANTHROPIC_API_KEY is set in the environment"), "{output}");
+}
+
+#[tokio::test]
+async fn a_provider_may_name_its_model_and_how_it_thinks() {
+    let home = Home::empty().unwrap();
+    let settings = "model: work\nproviders:\n  work:\n    wire: anthropic\n    \
+                    base_url: http://127.0.0.1:9/\n    api_key: x\n    model: thinker-1\n    ";
+    home.write("config.yaml", &format!("{settings}thinking: adaptive\n")).unwrap();
+    let (ended, output) = run(home.path(), &["model", "--no-test"]).await;
+    assert!(ended.success(), "{output}");
+    assert!(output.contains("work/thinker-1"), "{output}");
+    home.write("config.yaml", &format!("{settings}thinking: deeply\n")).unwrap();
+    let (ended, output) = run(home.path(), &["config", "check"]).await;
+    assert_eq!(ended.code(), Some(2), "{output}");
+    assert!(output.contains("providers.work.thinking"), "{output}");
+    assert!(output.contains("adaptive"), "{output}");
 }
 
 #[tokio::test]
@@ -195,6 +233,39 @@ async fn a_disk_that_fills_while_the_model_thinks_loses_nothing_even_after_a_kil
     rig.settle().await;
     rig.check();
     assert_eq!(rig.marked(), 0);
+}
+
+#[tokio::test]
+async fn the_pulse_tells_whether_anything_can_be_taken_in() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.launch = rig.launch.clone().through(&["sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
+    rig.start().await;
+    let pulse = format!("{}/healthz", rig.process().address().await);
+    let becomes = async |expected: u16| {
+        let answer = async {
+            loop {
+                let answer = reqwest::get(&pulse).await.unwrap();
+                if answer.status() == expected {
+                    break answer.text().await.unwrap();
+                }
+            }
+        };
+        within(HANGS, format!("the pulse to be {expected}"), answer).await
+    };
+    assert_eq!(becomes(204).await, "");
+    limit_files(rig.process().pid(), "4096").await;
+    assert_eq!(becomes(503).await, r#"{"problem":"the store does not take writes"}"#);
+    limit_files(rig.process().pid(), "unlimited").await;
+    assert_eq!(becomes(204).await, "");
+
+    // While a turn is being finished, the page is still there, but nothing is taken in.
+    rig.llm.hold(talaria_testkit::Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    rig.process().terminate().unwrap();
+    assert_eq!(becomes(503).await, r#"{"problem":"the gateway is ending"}"#);
+    rig.llm.hold(talaria_testkit::Hold::Never);
+    rig.until_everything_is_answered().await;
 }
 
 /// Sets how large the files of a process may grow.

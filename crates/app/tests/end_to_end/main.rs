@@ -7,3 +7,4 @@ mod faults;
 mod kill;
 mod questions;
 mod rig;
+mod terminal;

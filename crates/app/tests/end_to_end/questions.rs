@@ -5,7 +5,7 @@ use talaria_testkit::{Asked, Reply, ScriptedCall, Truth, VendorSettings};
 use crate::rig::Rig;
 
 /// A model that asks which colour, once, and then says which it was told.
-fn asks(asked: &Asked) -> Reply {
+pub(crate) fn asks(asked: &Asked) -> Reply {
     match asked.returned() {
         None => Reply::Calls(
             String::new(),

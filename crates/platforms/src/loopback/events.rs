@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
+use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Address, Chat, ChatId, ChatKind, ChoiceId, EventId, IdError, Inbound, InboundKind,
@@ -37,6 +38,7 @@ pub(super) async fn connect(address: &str, ports: &Ports) -> Result<Arrivals, Co
         clock: ports.clock.clone(),
         committed: None,
         broken: None,
+        skipped: 0,
     };
     Ok(stream::unfold(connection, Connection::next).boxed())
 }
@@ -50,6 +52,16 @@ struct Connection {
     committed: Option<u64>,
     /// The line that ended the connection, once what came before it has been taken in.
     broken: Option<LinkError>,
+    /// Events that made no sense.
+    skipped: u64,
+}
+
+/// What can be made of a line.
+enum Line {
+    Event(u64, Inbound),
+    /// It has its place in the order, but no session could take it. Delivered again it would be no
+    /// better, so it is left out.
+    Senseless(u64, String),
 }
 
 impl Connection {
@@ -65,16 +77,18 @@ impl Connection {
         let lines = self.lines.next().await?;
         let mut events = Vec::with_capacity(lines.len());
         for line in lines {
-            let event = match line {
-                Ok(line) => serde_json::from_str::<Event>(&line).map_err(lost),
-                Err(error) => Err(lost(error)),
-            };
-            match event.and_then(|event| self.decode(event)) {
-                Ok((number, inbound)) => {
+            match line.map_err(lost).and_then(|line| self.read(&line)) {
+                Ok(Line::Event(number, inbound)) => {
                     self.committed = Some(number);
                     events.push(inbound);
                 }
-                Err(error) if events.is_empty() => return Some((Err(error), self)),
+                Ok(Line::Senseless(number, reason)) => {
+                    self.committed = Some(number);
+                    self.skipped += 1;
+                    let skipped = self.skipped;
+                    tracing::warn!(account = %self.account, number, reason, skipped, "skipped an event");
+                }
+                Err(error) if self.committed.is_none() => return Some((Err(error), self)),
                 // Everything before the bad line is still taken in; the connection ends there.
                 Err(error) => {
                     self.broken = Some(error);
@@ -86,8 +100,20 @@ impl Connection {
         Some((Ok(Arrival::Batch(Batch { events, cursor, ack: Ack::unneeded() })), self))
     }
 
-    fn decode(&self, event: Event) -> Result<(u64, Inbound), LinkError> {
-        decode(event, &self.account, self.clock.now()).map_err(lost)
+    fn read(&self, line: &str) -> Result<Line, LinkError> {
+        #[derive(Deserialize)]
+        struct Numbered {
+            number: u64,
+        }
+        let Ok(event) = serde_json::from_str::<Event>(line) else {
+            let Numbered { number } = serde_json::from_str(line).map_err(|_| unreadable())?;
+            return Ok(Line::Senseless(number, "a field is missing or of the wrong type".into()));
+        };
+        let number = event.number;
+        Ok(match decode(event, &self.account, self.clock.now()) {
+            Ok(inbound) => Line::Event(number, inbound),
+            Err(error) => Line::Senseless(number, error.to_string()),
+        })
     }
 }
 
@@ -95,7 +121,7 @@ fn decode(
     event: Event,
     account: &AccountId,
     now: talaria_model::Timestamp,
-) -> Result<(u64, Inbound), IdError> {
+) -> Result<Inbound, IdError> {
     let chat = Chat {
         id: ChatId::new(event.chat)?,
         kind: if event.group { ChatKind::Group } else { ChatKind::Dm },
@@ -109,7 +135,7 @@ fn decode(
             reply_to: None,
         }),
     };
-    let inbound = Inbound {
+    Ok(Inbound {
         id: EventId::new(event.id)?,
         at: now,
         from: Sender { id: SenderId::new(event.sender)?, name: None },
@@ -119,14 +145,18 @@ fn decode(
             thread: event.thread.map(ThreadId::new).transpose()?,
         },
         kind,
-    };
-    Ok((event.number, inbound))
+    })
 }
 
 async fn tell(writer: &mut OwnedWriteHalf, line: &FromGateway) -> std::io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
     writer.write_all(&bytes).await
+}
+
+/// The parser would quote what it could not read, which may be what a person said.
+fn unreadable() -> LinkError {
+    LinkError::Lost { reason: "a line is not an event with a number".into() }
 }
 
 fn lost(error: impl std::fmt::Display) -> LinkError {

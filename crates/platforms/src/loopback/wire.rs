@@ -37,9 +37,8 @@ pub enum Role {
     Acts,
 }
 
-/// Something that happened.
+/// Something that happened. Fields that are not known here are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Event {
     /// Counts up without gaps.
     pub number: u64,

@@ -65,9 +65,14 @@ pub(super) async fn stream(
         limit => desk.archive.history(&at, None, limit).await?,
     };
     let hello = Event::Hello { protocol: PROTOCOL, doing };
+    let newest = past.len().saturating_sub(1);
     let opening: Vec<Bytes> = past
         .into_iter()
-        .filter_map(remembered)
+        .enumerate()
+        // After everything but the newest, the conversation went on.
+        .filter_map(|(index, entry)| {
+            remembered(entry, if index == newest { doing } else { Doing::Idle })
+        })
         .chain([hello])
         .filter_map(|event| Line::of(&event, doing))
         .map(|line| line.bytes)
@@ -180,8 +185,8 @@ fn kind_of(entry: &Entry, after: Doing) -> Kind {
 }
 
 /// An entry as a terminal shows it. `None` for what only the model reads.
-fn remembered(Recorded { position, entry }: Recorded) -> Option<Event> {
-    let kind = kind_of(&entry, Doing::Idle);
+fn remembered(Recorded { position, entry }: Recorded, doing: Doing) -> Option<Event> {
+    let kind = kind_of(&entry, doing);
     let position = Some(position);
     match entry.body {
         EntryBody::Said { text, files, .. } => {
@@ -200,7 +205,7 @@ fn remembered(Recorded { position, entry }: Recorded) -> Option<Event> {
                     text,
                     files,
                     choices: Vec::new(),
-                    doing: Doing::Idle,
+                    doing,
                 })
             })
         }
@@ -211,7 +216,7 @@ fn remembered(Recorded { position, entry }: Recorded) -> Option<Event> {
             text,
             files: Vec::new(),
             choices,
-            doing: Doing::Idle,
+            doing,
         })),
         EntryBody::Returned { .. } => None,
     }

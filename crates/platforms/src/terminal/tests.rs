@@ -361,8 +361,8 @@ async fn a_stream_begins_with_the_past_and_a_hello() {
         },
     );
     bench.shelf.record(Some(1), answered("Half past nine.", 2));
-    bench.shelf.record(None, noticed("Nothing is running.", 3));
-    bench.shelf.record(Some(2), noticed("Stopped.", 4));
+    bench.shelf.record(Some(2), noticed("Stopped.", 3));
+    bench.shelf.record(None, noticed("Nothing is running.", 4));
 
     let mut terminal = bench.attach("/conversations/main/stream?history=10").await;
     let Some(Event::Said(Said { id: None, position: Some(1), text, .. })) = terminal.next().await
@@ -372,8 +372,8 @@ async fn a_stream_begins_with_the_past_and_a_hello() {
     assert_eq!(text, "what time is it?");
     for (position, delivery, kind, text) in [
         (4, 2, Kind::Answer, "Half past nine."),
-        (5, 3, Kind::Notice, "Nothing is running."),
-        (6, 4, Kind::Failure, "Stopped."),
+        (5, 3, Kind::Failure, "Stopped."),
+        (6, 4, Kind::Notice, "Nothing is running."),
     ] {
         let posted = terminal.posted().await;
         assert_eq!(posted.position, Some(position));
@@ -384,6 +384,19 @@ async fn a_stream_begins_with_the_past_and_a_hello() {
 
     let mut terminal = bench.attach("/conversations/main/stream").await;
     assert_eq!(terminal.hello().await, Doing::Busy);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_past_tells_an_open_question_from_a_turn_that_failed() {
+    for (doing, kind) in [(Doing::Busy, Kind::Question), (Doing::Idle, Kind::Failure)] {
+        let bench = bench().await;
+        bench.shelf.becomes("main", doing);
+        bench.shelf.record(Some(1), said("paint it"));
+        bench.shelf.record(Some(1), noticed("Which colour?", 1));
+        let mut terminal = bench.attach("/conversations/main/stream?history=1").await;
+        let posted = terminal.posted().await;
+        assert_eq!((posted.kind, posted.doing), (kind, doing));
+    }
 }
 
 #[tokio::test(start_paused = true)]

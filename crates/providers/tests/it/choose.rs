@@ -310,7 +310,7 @@ fn a_key_that_is_missing_is_named_with_both_its_places() {
     assert_eq!(error.to_string(), "there is no key for openai");
     assert_eq!(
         error.hint(),
-        "set OPENAI_API_KEY in the environment, or providers.openai.api_key in config.yaml"
+        "set OPENAI_API_KEY in .env or in the environment, or providers.openai.api_key in config.yaml"
     );
 }
 

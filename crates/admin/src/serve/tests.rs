@@ -1,0 +1,196 @@
+use std::io;
+use std::net::SocketAddr;
+
+use axum::routing::{get, post};
+use futures::stream;
+use talaria_clock::SystemClock;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+/// Nothing here takes this long unless it hangs.
+const HANGS: Duration = Duration::from_secs(20);
+
+/// A length of time that never comes while a test runs.
+const NEVER: Duration = Duration::from_secs(3600);
+
+const LIMITS: Limits = Limits { connections: 8, head: NEVER, still: NEVER };
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: talaria\r\n\r\n";
+
+fn routes() -> Router {
+    let endless = || stream::pending::<Result<Bytes, Infallible>>();
+    let flood = || stream::repeat(Ok::<_, Infallible>(Bytes::from_static(&[0; 64 * 1024])));
+    Router::new()
+        .route("/", get(|| async { "here" }))
+        .route("/endless", get(async move || Body::from_stream(endless())))
+        .route("/flood", get(async move || Body::from_stream(flood())))
+        .route("/count", post(|body: Bytes| async move { body.len().to_string() }))
+}
+
+/// Serves while the test runs.
+async fn serving(limits: Limits, test: impl AsyncFnOnce(SocketAddr)) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let tested = async {
+        tokio::select! {
+            () = test(address) => {}
+            never = serve(listener, routes(), Arc::new(SystemClock), limits) => match never {},
+        }
+    };
+    tokio::time::timeout(HANGS, tested).await.expect("it hangs");
+}
+
+async fn connected(address: SocketAddr, say: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(say).await.unwrap();
+    stream
+}
+
+/// Reads until this arrives.
+async fn hear(stream: &mut TcpStream, expected: &str) {
+    let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&heard).contains(expected) {
+        let read = stream.read(&mut buffer).await.unwrap();
+        assert!(read > 0, "ended after {:?}", String::from_utf8_lossy(&heard));
+        heard.extend_from_slice(&buffer[..read]);
+    }
+}
+
+/// Reads to the end, whichever way the connection ends.
+async fn ended(stream: &mut TcpStream) -> Vec<u8> {
+    let mut heard = Vec::new();
+    match stream.read_to_end(&mut heard).await {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+        Err(error) => panic!("{error}"),
+    }
+    heard
+}
+
+#[tokio::test]
+async fn idle_connections_do_not_keep_an_honest_client_out() {
+    serving(LIMITS, async |address| {
+        let mut idle = Vec::new();
+        for _ in 0..LIMITS.connections * 3 {
+            idle.push(connected(address, b"").await);
+        }
+        for _ in 0..LIMITS.connections * 2 {
+            let mut honest = connected(address, REQUEST).await;
+            hear(&mut honest, "here").await;
+            // Kept alive for a next request that does not come.
+            idle.push(honest);
+        }
+        assert_eq!(ended(&mut idle[0]).await, b"", "the oldest one gave its place up");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bodies_that_never_come_do_not_keep_an_honest_client_out() {
+    serving(LIMITS, async |address| {
+        let head = b"POST /count HTTP/1.1\r\nhost: talaria\r\ncontent-length: 100\r\n\r\nnot all";
+        let mut slow = Vec::new();
+        for _ in 0..LIMITS.connections * 2 {
+            slow.push(connected(address, head).await);
+        }
+        hear(&mut connected(address, REQUEST).await, "here").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_is_being_answered_keeps_the_place() {
+    serving(LIMITS, async |address| {
+        let mut watching = Vec::new();
+        for _ in 0..LIMITS.connections - 1 {
+            let head = b"GET /endless HTTP/1.1\r\nhost: talaria\r\n\r\n";
+            let mut stream = connected(address, head).await;
+            hear(&mut stream, "200 OK").await;
+            watching.push(stream);
+        }
+        for _ in 0..LIMITS.connections {
+            hear(&mut connected(address, REQUEST).await, "here").await;
+        }
+        for stream in &mut watching {
+            let nothing = stream.try_read(&mut [0]).unwrap_err();
+            assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_head_that_trickles_in_is_cut() {
+    let head = Duration::from_millis(100);
+    serving(Limits { head, ..LIMITS }, async |address| {
+        let stream = connected(address, b"GET / HTTP/1.1\r\n").await;
+        let (mut reading, mut writing) = stream.into_split();
+        let trickle = async {
+            // It is never silent for as long as it would be allowed to be.
+            let mut pace = tokio::time::interval(head / 10);
+            loop {
+                pace.tick().await;
+                if writing.write_all(b"x-more: 1\r\n").await.is_err() {
+                    return std::future::pending().await;
+                }
+            }
+        };
+        let mut buffer = [0; 1024];
+        tokio::select! {
+            _ = reading.read(&mut buffer) => {}
+            () = trickle => {}
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_nothing_more_is_closed() {
+    serving(Limits { head: Duration::from_millis(100), ..LIMITS }, async |address| {
+        let mut stream = connected(address, REQUEST).await;
+        let heard = ended(&mut stream).await;
+        assert!(heard.ends_with(b"here"), "{:?}", String::from_utf8_lossy(&heard));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_that_stops_arriving_is_an_error() {
+    serving(Limits { still: Duration::from_millis(100), ..LIMITS }, async |address| {
+        let head = b"POST /count HTTP/1.1\r\nhost: talaria\r\ncontent-length: 100\r\n\r\nnot all";
+        let heard = ended(&mut connected(address, head).await).await;
+        assert!(heard.starts_with(b"HTTP/1.1 400"), "{:?}", String::from_utf8_lossy(&heard));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_does_not_read_the_answer_is_cut() {
+    serving(
+        Limits { still: Duration::from_millis(100), connections: 1, ..LIMITS },
+        async |address| {
+            let head = b"GET /flood HTTP/1.1\r\nhost: talaria\r\n\r\n";
+            let mut deaf = connected(address, head).await;
+            hear(&mut deaf, "200 OK").await;
+            // There is one place, and nobody takes it from somebody who is being answered.
+            hear(&mut connected(address, REQUEST).await, "here").await;
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn requests_follow_each_other_on_one_connection() {
+    serving(LIMITS, async |address| {
+        let mut stream = connected(address, REQUEST).await;
+        hear(&mut stream, "here").await;
+        let post = b"POST /count HTTP/1.1\r\nhost: talaria\r\ncontent-length: 7\r\n\r\nnot all";
+        stream.write_all(post).await.unwrap();
+        hear(&mut stream, "\r\n\r\n7").await;
+        stream.write_all(REQUEST).await.unwrap();
+        hear(&mut stream, "here").await;
+    })
+    .await;
+}
