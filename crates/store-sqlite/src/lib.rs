@@ -31,7 +31,7 @@ use talaria_store::{
 
 pub use open::OpenError;
 
-use open::{Purpose, connect, open_state, quick_check};
+use open::{Purpose, connect, full_check, open_state};
 use readers::Readers;
 use search::Search;
 use sql::store_error;
@@ -65,7 +65,7 @@ impl SqliteStore {
     /// Looks through the whole of `state.db` for damage. Takes long for a large file, during which
     /// other reads go on.
     pub async fn check(&self) -> Result<(), StoreError> {
-        let found = self.readers.read(|conn| quick_check(conn).map_err(store_error)).await?;
+        let found = self.readers.read(|conn| full_check(conn).map_err(store_error)).await?;
         found.map_or(Ok(()), |reason| Err(StoreError::Damaged { reason }))
     }
 
@@ -163,6 +163,16 @@ impl Store for SqliteStore {
     async fn tell(&self, notice: &Outbound, at: Timestamp) -> Result<(), StoreError> {
         let letter = Letter::of(notice)?;
         self.writer.write(move |conn| write::tell(conn, &letter, at)).await
+    }
+
+    async fn denied(
+        &self,
+        account: &AccountId,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Timestamp>, StoreError> {
+        let account = account.clone();
+        self.readers.read(move |conn| read::denied(conn, &account, since, limit)).await
     }
 
     async fn uses(&self, files: &[FileId]) -> Result<Vec<Use>, StoreError> {

@@ -1,12 +1,12 @@
 //! Opening the files: permissions, settings, the version, and whether the content is sound.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 /// The oldest SQLite that does not lose committed pages when two connections checkpoint at once.
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -117,7 +117,10 @@ impl OpenError {
             Self::InUse { .. } => {
                 "stop the other gateway, or the tool that has the file open".into()
             }
-            Self::Unwritable { .. } => "free space on the disk, then start again".into(),
+            Self::Unwritable { .. } => {
+                "see whether the disk is full, read-only or failing, mend that, then start again"
+                    .into()
+            }
             Self::OldSqlite { .. } => "build the gateway with its bundled SQLite".into(),
         }
     }
@@ -126,6 +129,9 @@ impl OpenError {
         let path = path.to_owned();
         let reason = error.to_string();
         match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) if header_names_us(&path) => {
+                Self::Damaged { path, reason }
+            }
             Some(ErrorCode::NotADatabase) => Self::Foreign { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::InUse { path },
             Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
@@ -148,6 +154,11 @@ pub(crate) enum Purpose {
 
 /// Opens the truth for writing and brings it to the version we know.
 pub(crate) fn open_state(path: &Path) -> Result<Connection, OpenError> {
+    open_migrated(path, MIGRATIONS)
+}
+
+/// Opens the truth for writing and brings it to the version that these steps lead to.
+pub(crate) fn open_migrated(path: &Path, migrations: &[&str]) -> Result<Connection, OpenError> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(OpenError::OldSqlite { found: rusqlite::version() });
     }
@@ -155,15 +166,21 @@ pub(crate) fn open_state(path: &Path) -> Result<Connection, OpenError> {
     let explain = |error: rusqlite::Error| OpenError::sqlite(path, &error);
     let mut conn = connect(path, Purpose::Write).map_err(explain)?;
     let (application, found) = version(&conn).map_err(explain)?;
-    let known = i32::try_from(MIGRATIONS.len()).expect("there are few migrations");
-    if application != APPLICATION && !is_empty(&conn).map_err(explain)? {
+    let known = i32::try_from(migrations.len()).expect("there are few migrations");
+    let used = !is_empty(&conn).map_err(explain)?;
+    if used && application != APPLICATION && !has_our_tables(&conn) {
         return Err(OpenError::Foreign { path: path.to_owned() });
+    }
+    if used && (application != APPLICATION || found < 1) {
+        let reason = format!("its header says application {application}, version {found}");
+        return Err(OpenError::Damaged { path: path.to_owned(), reason });
     }
     if found > known {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
     write_ahead(&conn).map_err(explain)?;
-    migrate(&mut conn, found).map_err(explain)?;
+    migrate(&mut conn, found, migrations).map_err(explain)?;
+    check_keys(&conn, path)?;
     check_if_small(&conn, path)?;
     Ok(conn)
 }
@@ -226,13 +243,43 @@ fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
     conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
 }
 
-fn migrate(conn: &mut Connection, found: i32) -> rusqlite::Result<()> {
-    for (version, step) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
+/// Whether the content is ours, whatever the header says.
+fn has_our_tables(conn: &Connection) -> bool {
+    let sql = "SELECT count(*) = 2 FROM meta WHERE key IN ('epoch', 'alive')";
+    conn.query_row(sql, [], |row| row.get(0)).unwrap_or(false)
+}
+
+/// Whether the header names our application, whatever else is wrong with it.
+fn header_names_us(path: &Path) -> bool {
+    let mut header = [0; 72];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header[68..] == APPLICATION.to_be_bytes()
+}
+
+fn migrate(conn: &mut Connection, found: i32, steps: &[&str]) -> rusqlite::Result<()> {
+    for (version, step) in (1..).zip(steps).filter(|(version, _)| *version > found) {
         let migration = conn.transaction()?;
         migration.execute_batch(step)?;
         migration.pragma_update(None, "application_id", APPLICATION)?;
         migration.pragma_update(None, "user_version", version)?;
         migration.commit()?;
+    }
+    Ok(())
+}
+
+/// What says whose everything else is. These tables grow with the number of conversations and not of
+/// messages, so they are compared with their indexes whatever the size of the file: an index that leads
+/// to another row would hand one conversation to another.
+const KEYS: [&str; 4] = ["account", "address", "conversation", "life"];
+
+fn check_keys(conn: &Connection, path: &Path) -> Result<(), OpenError> {
+    for table in KEYS {
+        let found: String = conn
+            .query_row(&format!("PRAGMA integrity_check({table})"), [], |row| row.get(0))
+            .map_err(|error| OpenError::sqlite(path, &error))?;
+        if found != "ok" {
+            return Err(OpenError::Damaged { path: path.to_owned(), reason: found });
+        }
     }
     Ok(())
 }
@@ -253,7 +300,18 @@ fn check_if_small(conn: &Connection, path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// The first thing that is wrong with a database.
+/// The first thing that is wrong with a database, each row and each index compared.
+pub(crate) fn full_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    let found: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if found != "ok" {
+        return Ok(Some(found));
+    }
+    let sql = "SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1";
+    let stray: Option<String> = conn.query_row(sql, [], |row| row.get(0)).optional()?;
+    Ok(stray.map(|table| format!("a row of {table} leads nowhere")))
+}
+
+/// The first thing that is wrong with a database, without comparing rows with indexes.
 pub(crate) fn quick_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
     let found: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     Ok((found != "ok").then_some(found))

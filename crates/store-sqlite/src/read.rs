@@ -1,4 +1,8 @@
 //! What is read, in SQL. An answer comes from one statement, so that it is of one moment.
+//!
+//! Where an index says whose a row is, the row itself is asked too: a flipped bit in either must not
+//! show a conversation what belongs to another. The index is read as a table of its own, so this costs
+//! no more than reading the row.
 
 use rusqlite::{Connection, Row, params};
 use talaria_model::{
@@ -46,8 +50,11 @@ pub(crate) fn load(conn: &Connection, key: &SessionKey) -> Read<Option<Session>>
         key_is!()
     );
     let [account, chat, thread, kind, member] = by_key(key);
-    let session = maybe(conn, sql, [account, chat, thread, kind, member], |row| row.get(0))?;
-    Ok(session.map(|Json(session)| session))
+    maybe(conn, sql, [account, chat, thread, kind, member], |row| {
+        let Json(session): Json<Session> = row.get(0)?;
+        rows::insist(session.key == *key)?;
+        Ok(session)
+    })
 }
 
 pub(crate) fn unread(
@@ -56,14 +63,16 @@ pub(crate) fn unread(
     limit: usize,
 ) -> Read<Vec<(Seq, Inbound)>> {
     let sql = concat!(
-        "SELECT j.seq, j.inbound FROM ",
+        "SELECT j.seq, j.inbound, j.conversation = c.id AND j.state = 0 FROM ",
         conversations!(),
-        " JOIN journal j ON j.conversation = c.id AND j.state = 0 WHERE ",
+        " JOIN journal i INDEXED BY journal_unread ON i.conversation = c.id AND i.state = 0
+         JOIN journal j ON j.seq = i.seq WHERE ",
         key_is!(),
-        " ORDER BY j.seq LIMIT ?6"
+        " ORDER BY i.seq LIMIT ?6"
     );
     let [account, chat, thread, kind, member] = by_key(key);
     all(conn, sql, params![account, chat, thread, kind, member, count(limit)], |row| {
+        rows::insist(row.get(2)?)?;
         let Json(inbound) = row.get(1)?;
         Ok((Seq(number(row, 0)?), inbound))
     })
@@ -83,15 +92,17 @@ pub(crate) fn history(conn: &Connection, life: &SessionId, limit: usize) -> Read
 pub(crate) fn parcels(conn: &Connection, to: &Address, limit: usize) -> Read<Vec<Parcel>> {
     let sql = concat!(
         "SELECT o.stage, o.doubt, o.plain, o.attempts, o.not_before, o.shown,
-             o.session, o.delivery, o.part, o.act, o.at
+             o.session, o.delivery, o.part, o.act, o.at, o.address = d.id AND o.open = 1
          FROM account a JOIN address d ON d.account = a.id
-             JOIN outbox o ON o.address = d.id AND o.open = 1
+             JOIN outbox i INDEXED BY outbox_open ON i.address = d.id AND i.open = 1
+             JOIN outbox o ON o.id = i.id
          WHERE ",
         address_is!(),
-        " ORDER BY o.id LIMIT ?5"
+        " ORDER BY i.id LIMIT ?5"
     );
     let [account, chat, thread, kind] = by_address(to);
     all(conn, sql, params![account, chat, thread, kind, count(limit)], |row| {
+        rows::insist(row.get(11)?)?;
         let progress = rows::progress(row, 0)?;
         let Json(act) = row.get(9)?;
         Ok(Parcel {
@@ -165,6 +176,19 @@ pub(crate) fn untold_at(
              JOIN address d ON d.id = o.address JOIN account a ON a.id = d.account
          ORDER BY d.id";
     all(conn, sql, params![after, count(limit)], |row| rows::address(row, 0))
+}
+
+pub(crate) fn denied(
+    conn: &Connection,
+    account: &AccountId,
+    since: Timestamp,
+    limit: usize,
+) -> Read<Vec<Timestamp>> {
+    let sql = "SELECT j.at FROM account a
+             JOIN journal j INDEXED BY journal_refused ON j.state >= 5 AND j.account = a.id
+         WHERE a.name = ?1 AND j.state = 5 AND j.at >= ?2 ORDER BY j.seq LIMIT ?3";
+    let params = params![account.as_str(), since.as_millis(), count(limit)];
+    all(conn, sql, params, |row| row.get(0).map(Timestamp::from_millis))
 }
 
 pub(crate) fn uses(conn: &Connection, files: &[FileId]) -> Read<Vec<Use>> {
@@ -260,16 +284,20 @@ pub(crate) fn transcript(
     limit: usize,
 ) -> Read<Vec<Recorded>> {
     let sql = concat!(
-        "SELECT e.position, l.session, e.entry FROM ",
+        "SELECT e.position, l.session, e.entry, e.conversation = c.id AND l.conversation = c.id FROM ",
         conversations!(),
-        " JOIN entry e ON e.conversation = c.id JOIN life l ON l.id = e.life WHERE ",
+        " JOIN entry i INDEXED BY entry_conversation ON i.conversation = c.id
+         JOIN entry e ON e.position = i.position JOIN life l ON l.id = e.life WHERE ",
         key_is!(),
-        " AND e.position < ?6 ORDER BY e.position DESC LIMIT ?7"
+        " AND i.position < ?6 ORDER BY i.position DESC LIMIT ?7"
     );
     let [account, chat, thread, kind, member] = by_key(key);
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
     let params = params![account, chat, thread, kind, member, before, count(limit)];
-    let mut entries = all(conn, sql, params, recorded)?;
+    let mut entries = all(conn, sql, params, |row| {
+        rows::insist(row.get(3)?)?;
+        recorded(row)
+    })?;
     entries.reverse();
     Ok(entries)
 }
@@ -335,7 +363,7 @@ pub(crate) struct Placed {
 /// The entry at a position.
 pub(crate) fn entry_at(conn: &Connection, position: i64) -> Read<Option<Placed>> {
     let sql = "SELECT e.position, l.session, e.entry, e.conversation, d.account
-         FROM entry e JOIN life l ON l.id = e.life
+         FROM entry e JOIN life l ON l.id = e.life AND l.conversation = e.conversation
              JOIN conversation c ON c.id = e.conversation JOIN address d ON d.id = c.address
          WHERE e.position = ?";
     maybe(conn, sql, [position], placed)
@@ -344,7 +372,7 @@ pub(crate) fn entry_at(conn: &Connection, position: i64) -> Read<Option<Placed>>
 /// Entries that follow a position, in order.
 pub(crate) fn entries_after(conn: &Connection, position: i64, limit: usize) -> Read<Vec<Placed>> {
     let sql = "SELECT e.position, l.session, e.entry, e.conversation, d.account
-         FROM entry e JOIN life l ON l.id = e.life
+         FROM entry e JOIN life l ON l.id = e.life AND l.conversation = e.conversation
              JOIN conversation c ON c.id = e.conversation JOIN address d ON d.id = c.address
          WHERE e.position > ? ORDER BY e.position LIMIT ?";
     all(conn, sql, params![position, count(limit)], placed)

@@ -30,6 +30,15 @@ pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
 }
 
+/// Insists that a row says of itself what led to it.
+pub(crate) fn insist(agrees: bool) -> rusqlite::Result<()> {
+    if agrees { Ok(()) } else { Err(FromSqlError::other(Strayed).into()) }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("a row does not agree with what led to it")]
+struct Strayed;
+
 /// The parts of an id that may be missing: ids are never empty, so '' stands for none.
 pub(crate) fn or_empty<T>(id: Option<&T>, text: impl Fn(&T) -> &str) -> &str {
     id.map_or("", text)

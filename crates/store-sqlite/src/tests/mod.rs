@@ -8,6 +8,8 @@ mod recorded;
 mod searching;
 mod seen;
 mod strangers;
+#[cfg(unix)]
+mod torture;
 
 use std::fs;
 use std::path::Path;

@@ -30,7 +30,7 @@ fn folder() -> PathBuf {
 }
 
 /// A little of everything.
-async fn live(store: &dyn Store) -> Asked {
+pub(super) async fn live(store: &dyn Store) -> Asked {
     let direct = key("telegram", "12345");
     let group = talaria_session::SessionKey {
         kind: ChatKind::Group,
@@ -67,6 +67,7 @@ async fn live(store: &dyn Store) -> Asked {
         reasoning: Some("signed".into()),
         usage: first.usage,
         sent: Some(post(&old, &first.at, 1, 0).id),
+        extent: talaria_model::Extent::Whole,
     };
     let answered =
         talaria_model::Entry { number: 2, at: at(1_100), turn: Some(turn.clone()), body: answered };
@@ -133,7 +134,7 @@ async fn live(store: &dyn Store) -> Asked {
     }
 }
 
-fn recorded() -> Vec<(usize, String)> {
+pub(super) fn recorded() -> Vec<(usize, String)> {
     (1..=MIGRATIONS.len())
         .filter_map(|version| {
             let sql = fs::read_to_string(folder().join(format!("v{version}.sql"))).ok()?;
@@ -200,7 +201,7 @@ fn a_migrated_database_is_built_like_a_new_one() {
 }
 
 /// A database as SQL.
-fn dump(conn: &Connection) -> String {
+pub(super) fn dump(conn: &Connection) -> String {
     let text = |sql: &str| -> Vec<(String, String)> {
         let mut statement = conn.prepare(sql).expect("is SQL");
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("reads");

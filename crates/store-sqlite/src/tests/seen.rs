@@ -80,6 +80,8 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
     accounts.dedup();
     for account in &accounts {
         line(&format!("cursor of {account}"), &store.cursor(account).await);
+        let denied = store.denied(account, talaria_model::Timestamp::default(), 3).await;
+        line(&format!("denied on {account}"), &denied);
         line(
             &format!("conversations of {account}"),
             &store.conversations(Some(account), 100).await,
