@@ -19,21 +19,38 @@ pub(crate) fn tools(root: &Path) -> PathBuf {
     target.unwrap_or_else(|| root.join("target")).join("tools")
 }
 
+/// The oldest Node that runs the mock and the browser test.
+const NODE: u32 = 20;
+
 /// A Chromium, from the system or from its package manager.
 pub(crate) fn chromium() -> Result<()> {
     if ["chromium", "chromium-browser", "google-chrome"].iter().any(|name| shell::exists(name)) {
         return Ok(());
     }
+    apt("the browser test needs Chromium", &["chromium"])
+}
+
+/// Installs packages of Debian and its relatives: as root, or through sudo.
+fn apt(need: &str, packages: &[&str]) -> Result<()> {
+    let install = ["install", "--yes", "--no-install-recommends"];
+    let by_hand = format!("apt-get update && apt-get install {}", packages.join(" "));
     if !shell::exists("apt-get") {
-        bail!("the browser test needs Chromium; install it and run this again");
+        bail!("{need}; install it and run this again (on Debian: {by_hand})");
     }
-    shell::run(Command::new("apt-get").arg("update"))?;
-    shell::run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args([
-        "install",
-        "--yes",
-        "--no-install-recommends",
-        "chromium",
-    ]))
+    let is_root = nix::unistd::geteuid().is_root();
+    if !is_root && !shell::exists("sudo") {
+        bail!("{need}; as root, run `{by_hand}`, and then this again");
+    }
+    let command = || {
+        let mut command = Command::new(if is_root { "env" } else { "sudo" });
+        // sudo keeps the environment to itself.
+        command.args((!is_root).then_some("env"));
+        command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+        command
+    };
+    shell::run(command().arg("update"))
+        .and_then(|()| shell::run(command().args(install).args(packages)))
+        .with_context(|| format!("{need}; as root, run `{by_hand}`, and then this again"))
 }
 
 /// The packages of the browser test.
@@ -87,9 +104,37 @@ pub(crate) fn cargo_deny(root: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// A Node that is new enough, from the system or from its package manager.
 fn need_node() -> Result<()> {
-    if !shell::exists("node") {
-        bail!("these tests need Node 20 or newer; install it, or leave them out with --quick");
+    let need = format!("these tests need Node {NODE} or newer with npm (--quick leaves them out)");
+    if !shell::exists("node") || !shell::exists("npm") {
+        apt(&need, &["nodejs", "npm"])?;
     }
-    Ok(())
+    let printed = shell::read(Command::new("node").arg("--version"))?;
+    match major(&printed) {
+        Some(version) if version >= NODE => Ok(()),
+        _ => bail!(
+            "{need}; this one is {}: install a newer one, such as from nodejs.org",
+            printed.trim()
+        ),
+    }
+}
+
+/// The first number of a version such as `v20.11.1`.
+fn major(version: &str) -> Option<u32> {
+    version.trim().trim_start_matches('v').split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_node_are_compared_by_their_first_number() {
+        for (printed, expected) in
+            [("v20.11.1\n", Some(20)), ("v8.0.0", Some(8)), ("22", Some(22)), ("none", None)]
+        {
+            assert_eq!(major(printed), expected);
+        }
+    }
 }

@@ -30,12 +30,19 @@ pub struct Status {
     pub unread: u64,
     /// Events that were set aside because they kept failing.
     pub quarantined: u64,
-    /// Events that policy did not let in.
+    /// Events that policy did not let in and that are written down.
     pub denied: u64,
+    /// Events of strangers since the start of which nothing is written down, because there were too many
+    /// in a day.
+    #[serde(default)]
+    pub denied_without_a_trace: u64,
     /// Messages that still have to be delivered.
     pub undelivered: u64,
     /// Messages that could not be delivered.
     pub failed: u64,
+    /// The newest of those.
+    #[serde(default)]
+    pub losses: Vec<Loss>,
     /// Entries in all transcripts.
     pub entries: u64,
 }
@@ -55,6 +62,21 @@ pub struct Account {
     /// When it was last heard, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard: Option<String>,
+}
+
+/// A message that could not be delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// The account it was to be sent on.
+    pub account: String,
+    /// The chat it was for.
+    pub chat: String,
+    /// When it was decided, in UTC.
+    pub at: String,
+    /// Why it could not be delivered.
+    pub reason: String,
+    /// Whether a notice about it was sent on its way there, or it is such a notice itself.
+    pub told: bool,
 }
 
 /// A conversation in one line.

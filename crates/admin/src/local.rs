@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, Request, State};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
@@ -12,10 +12,14 @@ use talaria_clock::rfc3339;
 use talaria_gateway::{AccountState, Gateway};
 use talaria_model::AccountId;
 use talaria_platform::Surface;
+use talaria_store::{Failed, Told};
 
 use crate::answers::{self, AnswerError, Listing};
 use crate::doors::Operator;
 use crate::{api, http};
+
+/// How many losses are told one by one.
+const LOSSES: usize = 100;
 
 #[derive(Clone)]
 pub(crate) struct Desk {
@@ -40,6 +44,8 @@ pub(crate) fn routes(desk: Desk) -> Router {
 async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> {
     let gateway = &desk.gateway;
     let counts = gateway.store().counts().await.map_err(AnswerError::from)?;
+    let failed = gateway.store().failed(LOSSES).await.map_err(AnswerError::from)?;
+    let accounts = gateway.accounts();
     let now = gateway.clock().now();
     Ok(Json(api::Status {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -48,7 +54,8 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
         uptime_seconds: now.since(gateway.started()).as_secs(),
         model: desk.operator.model(),
         http: desk.http.clone(),
-        accounts: gateway.accounts().into_iter().map(account_of).collect(),
+        denied_without_a_trace: accounts.iter().map(|account| account.traceless).sum(),
+        accounts: accounts.into_iter().map(account_of).collect(),
         sessions: counts.sessions,
         sessions_in_memory: gateway.lanes_in_memory() as u64,
         turns_in_hand: counts.turns_in_hand,
@@ -57,8 +64,19 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
         denied: counts.denied,
         undelivered: counts.undelivered,
         failed: counts.failed,
+        losses: failed.into_iter().map(loss_of).collect(),
         entries: counts.entries,
     }))
+}
+
+fn loss_of(failed: Failed) -> api::Loss {
+    api::Loss {
+        account: failed.outbound.to.account.to_string(),
+        chat: failed.outbound.to.chat.id.to_string(),
+        at: rfc3339(failed.at),
+        reason: failed.reason,
+        told: failed.told == Told::Yes,
+    }
 }
 
 fn account_of(status: talaria_gateway::AccountStatus) -> api::Account {
@@ -107,11 +125,10 @@ async fn transcript(
 }
 
 async fn reload(State(desk): State<Desk>) -> Result<Json<api::Reloaded>, Refusal> {
-    desk.operator
-        .reload()
-        .await
-        .map(Json)
-        .map_err(|problem| Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, problem })
+    desk.operator.reload().await.map(Json).map_err(|problem| {
+        let problem = format!("the configuration is wrong, so the running one stays\n{problem}");
+        Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, problem }
+    })
 }
 
 async fn stop(State(desk): State<Desk>) -> StatusCode {
@@ -124,6 +141,11 @@ async fn account(
     Path((account, _)): Path<(String, String)>,
     request: Request,
 ) -> Response {
+    // What is said goes on at the next start, and there is nobody to say when that is.
+    if desk.operator.is_ending() && request.method() != Method::GET {
+        let problem = "the gateway is ending".to_owned();
+        return Refusal { status: StatusCode::GONE, problem }.into_response();
+    }
     let routes =
         AccountId::new(account).ok().and_then(|id| desk.gateway.routes().of(Surface::Local, &id));
     http::pass(routes, http::below(request, 1)).await

@@ -62,8 +62,11 @@ impl Pulse {
             return Beat::Ending;
         }
         let mut felt = self.felt.lock().await;
+        let now = self.clock.now();
+        // A clock that was set back would hold an old answer until it has caught up.
         if let Some((at, beat)) = *felt
-            && self.clock.now().since(at) < HOLDS
+            && at <= now
+            && now.since(at) < HOLDS
         {
             return beat;
         }
@@ -86,5 +89,53 @@ impl Pulse {
             () = self.clock.sleep(PATIENCE) => false,
         };
         if written { Beat::Steady } else { Beat::StoreRefuses }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use async_trait::async_trait;
+    use talaria_clock::FakeClock;
+    use talaria_store::MemoryStore;
+
+    use crate::api;
+
+    struct Nobody;
+
+    #[async_trait]
+    impl Operator for Nobody {
+        fn model(&self) -> String {
+            String::new()
+        }
+        async fn reload(&self) -> Result<api::Reloaded, String> {
+            Err(String::new())
+        }
+        fn stop(&self) {}
+        fn is_ending(&self) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_holds_for_a_second_and_not_until_a_clock_has_caught_up() {
+        let now = Timestamp::from_millis(10_000);
+        for (felt, expected) in [
+            (9_900, Beat::StoreRefuses),
+            (8_000, Beat::Steady),
+            // The clock was set back since.
+            (20_000, Beat::Steady),
+        ] {
+            let pulse = Pulse {
+                store: Arc::new(MemoryStore::new()),
+                clock: Arc::new(FakeClock::starting(now)),
+                operator: Arc::new(Nobody),
+                felt: Arc::new(Mutex::new(Some((
+                    Timestamp::from_millis(felt),
+                    Beat::StoreRefuses,
+                )))),
+            };
+            assert_eq!(pulse.feel().await, expected, "felt at {felt}");
+        }
     }
 }

@@ -33,10 +33,8 @@ impl Client {
 
     /// The gateway of this home, or the advice to start one.
     pub(crate) async fn need(home: &Home) -> Result<Self, Halt> {
-        Self::find(home).await?.ok_or_else(|| {
-            Halt::failed(format_args!("no gateway is running on {}", home.path().display()))
-                .hint("start one with `talaria`")
-        })
+        let found = Self::find(home).await?;
+        found.ok_or_else(|| nobody(home).hint("start one with `talaria`"))
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(
@@ -71,6 +69,11 @@ impl Client {
         }
         answer.json().await.map_err(unanswered)
     }
+}
+
+/// Says that there is no gateway.
+pub(crate) fn nobody(home: &Home) -> Halt {
+    Halt::failed(format_args!("no gateway is running on {}", home.path().display()))
 }
 
 /// The host is not used on a local socket, but HTTP wants one.

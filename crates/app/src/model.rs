@@ -5,7 +5,7 @@ use std::sync::Arc;
 use talaria_agent::tools::{Ask, DemoFile, SessionSearch};
 use talaria_agent::{Agent, Attachments, BuiltIn, Recall, Settings, Sight, Toolbox};
 use talaria_clock::Clock;
-use talaria_config::{Config, Loaded, Origin, ProviderSettings};
+use talaria_config::{Config, Finding, Loaded, Origin, ProviderSettings};
 use talaria_providers::{
     Chain, Deadlines, Endpoint, Http, Thinking, Wanted, Why, Wire, choose, discover, must_look,
 };
@@ -18,12 +18,12 @@ Answer in the language you are spoken to in, in Markdown, and as briefly as the 
 Say so when you do not know something. Use your tools when they help, and ask when a decision is \
 the person's to make.";
 
-/// Decides which model answers.
+/// Decides which model answers. Otherwise, what is wrong with the configuration.
 pub(crate) async fn chain(
     loaded: &Loaded,
     http: &Http,
     clock: &Arc<dyn Clock>,
-) -> Result<Chain, Halt> {
+) -> Result<Chain, Box<Finding>> {
     let wanted = wanted(loaded.config());
     let environment = |name: &str| {
         loaded.environment().get(name).map(|variable| variable.value.expose().to_owned())
@@ -33,8 +33,32 @@ pub(crate) async fn chain(
     } else {
         Vec::new()
     };
-    choose(&wanted, &environment, &here)
-        .map_err(|error| Halt::new(Exit::Misused, &error).hint(error.hint()))
+    choose(&wanted, &environment, &here).map_err(|error| {
+        let is_wrong = |wanted: &Wanted| choose(wanted, &environment, &here).is_err();
+        let expectation = format!("{error}; {}", error.hint());
+        Box::new(match culprit(&wanted, is_wrong) {
+            Some((path, value)) => {
+                loaded.object(&path, value, format!("cannot be used: {expectation}"))
+            }
+            None => {
+                let (place, path, value, excerpt) = (None, None, None, None);
+                Finding { place, path, value, expectation, excerpt }
+            }
+        })
+    })
+}
+
+/// The setting that names what cannot be used, and what it says. None when nothing was named and what
+/// was found does not do.
+fn culprit(wanted: &Wanted, is_wrong: impl Fn(&Wanted) -> bool) -> Option<(String, &str)> {
+    let mut alone = Wanted { fallback: Vec::new(), ..wanted.clone() };
+    if is_wrong(&alone) {
+        return wanted.model.as_deref().map(|model| ("model".to_owned(), model));
+    }
+    wanted.fallback.iter().enumerate().find_map(|(index, name)| {
+        alone.fallback = vec![name.clone()];
+        is_wrong(&alone).then(|| (format!("fallback[{index}]"), name.as_str()))
+    })
 }
 
 fn wanted(config: &Config) -> Wanted {

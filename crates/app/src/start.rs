@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_admin::{Doors, Operator, api};
 use talaria_clock::{Clock, SystemClock};
-use talaria_config::{Allowed, Applies, Config, Loaded, Problems, Sources};
+use talaria_config::{Allowed, Applies, Config, Finding, Loaded, Sources};
 use talaria_gateway::{
     AccountPlan, DiskFiles, Gateway, Limits, Parts, StoreRecall, StoredAttachments,
 };
@@ -40,16 +40,21 @@ pub(crate) struct Running {
 pub(crate) fn configuration(home: &Home) -> Result<Loaded, Halt> {
     let loaded = Sources::read(home.path(), std::env::vars_os())
         .and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL));
-    loaded.map_err(|problems| {
-        Halt::new(Exit::Misused, format_args!("the configuration is wrong\n{problems}"))
-            .hint(remedy(&problems))
-    })
+    loaded.map_err(|problems| misconfigured(problems.iter().as_slice()))
+}
+
+/// Says what is wrong with a configuration.
+pub(crate) fn misconfigured(problems: &[Finding]) -> Halt {
+    let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    let text = format!("the configuration is wrong\n{}", lines.join("\n"));
+    Halt::new(Exit::Misused, text).hint(remedy(problems))
 }
 
 /// Where to go from what is wrong: to the setting, or else to the line.
-fn remedy(problems: &Problems) -> String {
+fn remedy(problems: &[Finding]) -> String {
     if let Some(path) = problems.iter().find_map(|finding| finding.path.as_deref()) {
-        return format!("`talaria config explain {path}` tells what it takes");
+        let setting = path.split('[').next().unwrap_or(path);
+        return format!("`talaria config explain {setting}` tells what it takes");
     }
     let place = problems.iter().find_map(|finding| finding.place.as_ref());
     match place.map(|place| (place.file.as_str(), place.line)) {
@@ -95,7 +100,9 @@ pub(crate) async fn start(
     let accounts = accounts(home, &config)?;
     let scope = scope(&config);
     let models = Http::default();
-    let chain = model::chain(&loaded, &models, &clock).await?;
+    let chain = model::chain(&loaded, &models, &clock)
+        .await
+        .map_err(|finding| misconfigured(&[*finding]))?;
     let operator_accounts = accounts
         .iter()
         .filter(|plan| plan.access == Access::Operator)
@@ -232,7 +239,7 @@ impl Operator for Desk {
             .map_err(|problems| problems.to_string())?;
         let chain = model::chain(&loaded, &self.models, &self.equipment.clock)
             .await
-            .map_err(|halt| halt.explained())?;
+            .map_err(|finding| finding.to_string())?;
         let agent = model::agent(loaded.config(), &chain, &self.models, &self.equipment)
             .map_err(|halt| halt.explained())?;
         self.gateway.set_agent(agent);

@@ -8,7 +8,7 @@ use crate::exit::Halt;
 use crate::home::Home;
 
 /// The platform that serves the page; its account has the same name.
-const WEB: &str = "web";
+pub(crate) const WEB: &str = "web";
 
 /// Whether there is a page to link to.
 pub(crate) fn is_served(config: &Config) -> bool {

@@ -174,7 +174,11 @@ pub(crate) fn capped(mut findings: Vec<Finding>) -> Vec<Finding> {
 /// Everything that is wrong with a configuration, in the order of the file. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(transparent)]
-pub struct Problems(Vec<Finding>);
+pub struct Problems {
+    problems: Vec<Finding>,
+    #[serde(skip)]
+    warnings: Vec<Finding>,
+}
 
 impl Problems {
     pub(crate) fn new(mut findings: Vec<Finding>) -> Self {
@@ -182,12 +186,21 @@ impl Problems {
         let file = |finding: &Finding| finding.place.as_ref().map(|place| place.file.clone());
         // What has no place is about what is missing, and is read last.
         findings.sort_by_key(|finding| (finding.place.is_none(), file(finding), line(finding)));
-        Self(capped(findings))
+        Self { problems: capped(findings), warnings: Vec::new() }
+    }
+
+    pub(crate) fn with_warnings(self, warnings: Vec<Finding>) -> Self {
+        Self { warnings: capped(warnings), ..self }
     }
 
     /// Each problem.
     pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
-        self.0.iter()
+        self.problems.iter()
+    }
+
+    /// What is odd besides, as far as it was looked at.
+    pub fn warnings(&self) -> &[Finding] {
+        &self.warnings
     }
 }
 
@@ -201,7 +214,7 @@ impl<'a> IntoIterator for &'a Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, finding) in self.0.iter().enumerate() {
+        for (index, finding) in self.problems.iter().enumerate() {
             if index > 0 {
                 f.write_str("\n")?;
             }

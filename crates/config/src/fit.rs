@@ -362,8 +362,7 @@ impl<'d> Fitter<'d> {
 
     fn missing(&mut self, path: &str, schema: &'d Value, origin: &Origin) {
         let help = self.document.shape(schema, None).help();
-        let sentence = help.split_inclusive(['.', '\n']).next().unwrap_or_default();
-        let sentence = sentence.trim().trim_end_matches('.');
+        let sentence = first_sentence(help);
         let meaning = if sentence.is_empty() { String::new() } else { format!(" ({sentence})") };
         // An item of a list has no variable of its own.
         let variable = match path.contains('[') {
@@ -518,5 +517,42 @@ impl<'d> Fitter<'d> {
     }
 }
 
+/// The first sentence of a help text, in one line and without its full stop. A stop inside an address
+/// or a number ends nothing.
+fn first_sentence(help: &str) -> String {
+    let paragraph = help.split("\n\n").next().unwrap_or_default();
+    let mut words = paragraph.split_whitespace();
+    let mut sentence = String::new();
+    while let Some(word) = words.next().filter(|_| !sentence.ends_with('.')) {
+        if !sentence.is_empty() {
+            sentence.push(' ');
+        }
+        sentence.push_str(word);
+    }
+    sentence.trim_end_matches('.').to_owned()
+}
+
 const NOT_A_NAME: &str =
     "is not a name; use lower-case letters, digits, - and _, at most 64 of them";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_ends_where_a_word_does() {
+        for (help, sentence) in [
+            ("", ""),
+            ("Its name", "Its name"),
+            ("The token of the loft. It is printed on the ring.", "The token of the loft"),
+            (
+                "Where it listens, such as 127.0.0.1:80. Any port.",
+                "Where it listens, such as 127.0.0.1:80",
+            ),
+            ("Wrapped\nover lines. More.", "Wrapped over lines"),
+            ("A paragraph\n\nand another", "A paragraph"),
+        ] {
+            assert_eq!(first_sentence(help), sentence);
+        }
+    }
+}

@@ -14,7 +14,7 @@ use crate::rules::{self, Origins, Verdict};
 use crate::schema::{Applies, Document};
 use crate::settings::{AccountSettings, Config};
 use crate::show::Shown;
-use crate::single::HIDDEN;
+use crate::single::{HIDDEN, quote};
 use crate::source::{SourceFile, Sources};
 use crate::yaml::{Body, Node, parse_file};
 use crate::{dotenv, settings};
@@ -49,6 +49,14 @@ impl Loaded {
     /// Where a setting came from; absent if there is no such setting.
     pub fn origin(&self, path: &str) -> Option<&Origin> {
         self.leaf(path).map(|leaf| &leaf.origin)
+    }
+
+    /// A problem with the value of a setting that only those who use it can see. An item of a list is
+    /// named like `fallback[0]`.
+    pub fn object(&self, path: &str, value: &str, expectation: impl Into<String>) -> Finding {
+        let setting = path.split('[').next().unwrap_or(path);
+        let origin = self.origin(setting).unwrap_or(&Origin::Default);
+        Finding::at(origin, path, expectation).with_value(quote(value))
     }
 
     /// Reads the sources anew and says what became different. This one stays valid whatever they
@@ -117,7 +125,7 @@ pub fn load(sources: Sources, registrations: &[Registration]) -> Result<Loaded, 
     };
     // Half of the sources would be found wrong in ways the whole of them is not.
     let (Some(file), true) = (file, problems.is_empty()) else {
-        return Err(Problems::new(problems));
+        return Err(Problems::new(problems).with_warnings(warnings));
     };
 
     let always: Vec<&str> = registrations
@@ -136,14 +144,16 @@ pub fn load(sources: Sources, registrations: &[Registration]) -> Result<Loaded, 
             || environment.iter().any(|(name, found)| is_dotenv(&found.origin) && is_foreign(name))
     }));
 
-    let config = compose(fitted, registrations, &environment, &mut warnings);
-    config.map(|(config, leaves)| Loaded {
-        config,
-        warnings: capped(warnings),
-        environment,
-        leaves,
-        registrations: registrations.to_vec(),
-    })
+    match compose(fitted, registrations, &environment, &mut warnings) {
+        Ok((config, leaves)) => Ok(Loaded {
+            config,
+            warnings: capped(warnings),
+            environment,
+            leaves,
+            registrations: registrations.to_vec(),
+        }),
+        Err(problems) => Err(problems.with_warnings(warnings)),
+    }
 }
 
 /// Typed values from fitted ones, if nothing is wrong with them.

@@ -226,7 +226,9 @@ pub struct FileSettings {
     #[schemars(extend("x-synonyms" = ["max_inbound_media_bytes"]))]
     pub limit: ByteSize,
 
-    /// How much all files together may take on disk.
+    /// How much all files together may take on disk. When it is reached, the oldest files that nothing
+    /// needs any more go to make room; when everything is needed, or was used within the hour, a new
+    /// file is refused.
     pub quota: ByteSize,
 }
 

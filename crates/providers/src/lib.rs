@@ -37,6 +37,7 @@ pub use discover::{Found, Probe, discover};
 pub use fallback::Fallback;
 pub use http::{Deadlines, Http};
 pub use openai::OpenAi;
+pub use refusal::understand;
 pub use settings::{LimitName, Settings, SetupError, Thinking};
 
 impl Chosen {

@@ -41,6 +41,11 @@ const NO_CREDIT: [&str; 4] = [
     "billing_not_active",
 ];
 
+/// What an error response means for the caller. Every status and every body has an answer.
+pub fn understand(status: u16, body: &[u8]) -> ProviderError {
+    Refusal::read(status, body).error()
+}
+
 /// An error as a provider sent it.
 #[derive(Debug, Default)]
 pub(crate) struct Refusal {

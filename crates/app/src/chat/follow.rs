@@ -85,10 +85,8 @@ impl Following {
                             self.state = State::Over;
                             return Some(Told::Refused(reason));
                         }
-                        Err(SocketError::Later(reason)) if tried == 0 => {
-                            return Some(Told::Lost(reason));
-                        }
-                        Err(SocketError::Later(_)) => {}
+                        Err(error) if tried == 0 => return Some(Told::Lost(error.to_string())),
+                        Err(SocketError::Later(_) | SocketError::Ending) => {}
                     }
                 }
             }

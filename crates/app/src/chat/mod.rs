@@ -23,7 +23,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -33,6 +33,7 @@ use talaria_platforms::terminal::wire::{LONGEST_NAME, LONGEST_TEXT, is_conversat
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::commands;
 use crate::exit::Exit;
 use paper::Display;
 use socket::{Socket, size};
@@ -78,8 +79,17 @@ pub(crate) async fn chat(options: ChatOptions, socket: &Path) -> anyhow::Result<
     let interruptions =
         signals(&[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])?;
     let remark = |text: &str| eprintln!("{text}");
-    let ended = once::once(socket, text, display, clock, interruptions, tty::write, remark).await?;
+    let mut unwritten = None;
+    let write = |text: &str| {
+        if let Err(halt) = commands::write(format_args!("{text}")) {
+            unwritten.get_or_insert(halt);
+        }
+    };
+    let ended = once::once(socket, text, display, clock, interruptions, write, remark).await?;
     drop(quiet);
+    if let Some(halt) = unwritten {
+        bail!(halt.explained());
+    }
     for file in &ended.files {
         let name = talaria_render::visible(&file.name).replace('\n', " ");
         eprintln!("📎 {name} ({}) came along; /save it in `talaria chat`", size(file.size));

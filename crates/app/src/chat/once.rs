@@ -17,7 +17,7 @@ use super::command::{chosen, is_command};
 use super::follow::{Told, follow};
 use super::paper::{Display, Paper};
 use super::seen::{Seen, Sight};
-use super::socket::{Socket, Word};
+use super::socket::{Ending, Socket, Word};
 use super::{due, fresh_id};
 use crate::exit::Exit;
 
@@ -132,7 +132,7 @@ fn insist(
     let (socket, clock) = (socket.clone(), clock.clone());
     Box::pin(async move {
         tokio::select! {
-            heard = socket.insist(&word, &*clock) => heard,
+            heard = socket.insist(&word, &*clock, Ending::GiveUp) => heard,
             () = clock.sleep(PATIENCE) => Err("it cannot store it".into()),
         }
     })

@@ -42,12 +42,24 @@ pub(super) enum Word {
     Stop(Stop),
 }
 
+/// What to do while the gateway is ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Wait for the next run.
+    Wait,
+    /// Nobody is there to wait.
+    GiveUp,
+}
+
 /// Why the gateway did not do it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SocketError {
     /// It cannot be reached, or could not store it: the same again, later.
     #[error("{0}")]
     Later(String),
+    /// It takes nothing in any more. The next run of it would.
+    #[error("the gateway is ending")]
+    Ending,
     /// It will not do it.
     #[error("{0}")]
     Refused(String),
@@ -79,13 +91,21 @@ impl Socket {
 
     /// Tells the gateway, again and again until it has it on disk. Fails only when it will never
     /// take it.
-    pub(super) async fn insist(&self, word: &Word, clock: &dyn Clock) -> Result<Heard, String> {
+    pub(super) async fn insist(
+        &self,
+        word: &Word,
+        clock: &dyn Clock,
+        during: Ending,
+    ) -> Result<Heard, String> {
         let mut wait = FIRST_WAIT;
         loop {
             match self.tell(word).await {
                 Ok(heard) => return Ok(heard),
                 Err(SocketError::Refused(reason)) => return Err(reason),
-                Err(SocketError::Later(_)) => clock.sleep(wait).await,
+                Err(SocketError::Ending) if during == Ending::GiveUp => {
+                    return Err(SocketError::Ending.to_string());
+                }
+                Err(SocketError::Later(_) | SocketError::Ending) => clock.sleep(wait).await,
             }
             wait = LONGEST_WAIT.min(wait * 2);
         }
@@ -162,6 +182,9 @@ async fn accepted(request: RequestBuilder) -> Result<Response, SocketError> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
+    }
+    if status == StatusCode::GONE {
+        return Err(SocketError::Ending);
     }
     let body = bounded(response).await.ok();
     let reason = body.and_then(|body| serde_json::from_slice::<Refused>(&body).ok());

@@ -25,7 +25,7 @@ use super::follow::{Told, follow};
 use super::paper::{Display, Paper};
 use super::prompt::{Prompt, Typed};
 use super::seen::{Seen, Sight};
-use super::socket::{Socket, Word, size};
+use super::socket::{Ending, Socket, Word, size};
 use super::tty::{self, Quiet};
 use super::{due, fresh_id};
 use crate::exit::Exit;
@@ -356,13 +356,17 @@ impl Talk {
                 let say = Say { id: fresh_id(), text, files };
                 self.seen.say(say.id.clone(), &say.text);
                 let word = Word::Say(say);
-                Box::pin(async move { Done::Told(socket.insist(&word, &*clock).await) })
+                Box::pin(
+                    async move { Done::Told(socket.insist(&word, &*clock, Ending::Wait).await) },
+                )
             }
             Errand::Choose(Choice { id: choice, label }) => {
                 let press = Press { id: fresh_id(), choice };
                 self.seen.say(press.id.clone(), &label);
                 let word = Word::Press(press);
-                Box::pin(async move { Done::Told(socket.insist(&word, &*clock).await) })
+                Box::pin(
+                    async move { Done::Told(socket.insist(&word, &*clock, Ending::Wait).await) },
+                )
             }
             Errand::Attach(path) => Box::pin(async move {
                 let shown = path.display().to_string();
@@ -425,7 +429,10 @@ impl Talk {
             (_, Reach::Attached) => {
                 let (socket, clock) = (self.socket.clone(), self.clock.clone());
                 let word = Word::Stop(Stop { id: fresh_id() });
-                self.stopping = Some(Box::pin(async move { socket.insist(&word, &*clock).await }));
+                self.stopping =
+                    Some(Box::pin(
+                        async move { socket.insist(&word, &*clock, Ending::Wait).await },
+                    ));
                 Wish::Stay
             }
         }

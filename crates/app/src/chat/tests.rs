@@ -27,7 +27,7 @@ use super::live::Size;
 use super::live::tests::Emulator;
 use super::once::{Ended, once};
 use super::paper::Display;
-use super::socket::{Socket, Word};
+use super::socket::{Ending, Socket, Word};
 use super::{due, fresh_id};
 use crate::exit::Exit;
 
@@ -261,7 +261,7 @@ async fn what_was_left_undelivered_is_not_taken_for_the_answer() {
     let say = wire::Say { id: fresh_id(), text: "one".into(), files: Vec::new() };
     let (socket, word) = (bench.socket(), Word::Say(say));
     tokio::select! {
-        heard = socket.insist(&word, &*bench.clock) => assert_eq!(heard, Ok(wire::Heard::Recorded)),
+        heard = socket.insist(&word, &*bench.clock, Ending::Wait) => assert_eq!(heard, Ok(wire::Heard::Recorded)),
         () = bench.serve() => unreachable!("it serves for ever"),
     }
     assert_eq!(bench.ask("two").await, (Exit::Done, "The second.\n".into()));
@@ -300,7 +300,7 @@ async fn an_answer_is_printed_once_although_the_connection_was_lost() {
     let (socket, clock) = (bench.socket(), bench.clock.clone());
     let going_on = async move {
         let say = wire::Say { id: fresh_id(), text: "go on".into(), files: Vec::new() };
-        socket.insist(&Word::Say(say), &*clock).await
+        socket.insist(&Word::Say(say), &*clock, Ending::Wait).await
     };
     let mut going_on = Some(Box::pin(going_on));
     let mut serving = std::pin::pin!(bench.serve());

@@ -1,6 +1,6 @@
 //! The terminal that the person sits at: its size, its mode, and what it can show.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use talaria_render::Colour;
 
 use super::live::Size;
 use super::paper::Display;
+use crate::commands;
 
 /// Asks terminals to mark what is pasted, so that its line breaks are not taken for Enter.
 const MARK_PASTES: &str = "\x1b[?2004h";
@@ -88,10 +89,6 @@ pub(super) fn mark_pastes() {
 
 /// Writes at once and as a whole, so that nothing flickers.
 pub(super) fn write(text: &str) {
-    if text.is_empty() {
-        return;
-    }
-    let mut out = io::stdout().lock();
     // A terminal that is gone ends the chat by its own signal.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let _ = commands::write(format_args!("{text}"));
 }

@@ -9,6 +9,6 @@ use crate::exit::{Exit, Halt};
 pub(crate) fn completions(shell: Shell) -> Result<Exit, Halt> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "talaria", &mut script);
-    super::write(format_args!("{}", String::from_utf8_lossy(&script)));
+    super::write(format_args!("{}", String::from_utf8_lossy(&script)))?;
     Ok(Exit::Done)
 }

@@ -27,7 +27,7 @@ pub(crate) async fn config(home: &Home, command: ConfigCommand) -> Result<Exit, 
                         vec![line.path.clone(), line.value.to_string(), line.origin.to_string()]
                     })
                     .collect();
-                super::write(format_args!("{}", table(&["SETTING", "VALUE", "FROM"], &rows)));
+                super::write(format_args!("{}", table(&["SETTING", "VALUE", "FROM"], &rows)))?;
             }
         }
         ConfigCommand::Explain { key, output } => {
@@ -42,7 +42,7 @@ pub(crate) async fn config(home: &Home, command: ConfigCommand) -> Result<Exit, 
             if output.json {
                 print_json(&explanation)?;
             } else {
-                print_explanation(&explanation);
+                print_explanation(&explanation)?;
             }
         }
         ConfigCommand::Check(output) => return check(home, output).await,
@@ -66,13 +66,14 @@ async fn check(home: &Home, output: Output) -> Result<Exit, Halt> {
         Ok(loaded) => {
             let clock: Arc<dyn Clock> = Arc::new(SystemClock);
             let chosen = model::chain(&loaded, &Http::default(), &clock).await;
-            let problems: Vec<_> = chosen.err().iter().map(Halt::explained).collect();
+            let problems: Vec<_> = chosen.err().iter().map(ToString::to_string).collect();
             let warnings = loaded.warnings().iter().map(ToString::to_string).collect();
             Checked { good: problems.is_empty(), problems, warnings }
         }
-        Err(problems) => {
-            let problems = problems.iter().map(ToString::to_string).collect();
-            Checked { good: false, problems, warnings: Vec::new() }
+        Err(wrong) => {
+            let problems = wrong.iter().map(ToString::to_string).collect();
+            let warnings = wrong.warnings().iter().map(ToString::to_string).collect();
+            Checked { good: false, problems, warnings }
         }
     };
     if output.json {
@@ -91,9 +92,9 @@ async fn check(home: &Home, output: Output) -> Result<Exit, Halt> {
     Ok(if checked.good { Exit::Done } else { Exit::Misused })
 }
 
-fn print_explanation(explanation: &Explanation) {
+fn print_explanation(explanation: &Explanation) -> Result<(), Halt> {
     match explanation {
-        Explanation::Setting(setting) => print_setting(setting),
+        Explanation::Setting(setting) => print_setting(setting)?,
         Explanation::Section { path, help, settings } => {
             say!("{path}\n{help}\n");
             for line in settings {
@@ -101,9 +102,10 @@ fn print_explanation(explanation: &Explanation) {
             }
         }
     }
+    Ok(())
 }
 
-fn print_setting(setting: &SettingExplanation) {
+fn print_setting(setting: &SettingExplanation) -> Result<(), Halt> {
     say!("{} = {}", setting.path, setting.value);
     say!("  from       {}", setting.origin);
     for overridden in &setting.overridden {
@@ -115,4 +117,5 @@ fn print_setting(setting: &SettingExplanation) {
     say!("  takes      {}", setting.takes);
     say!("  variable   {}", setting.variable);
     say!("\n{}", setting.help);
+    Ok(())
 }

@@ -7,7 +7,7 @@ use talaria_clock::{Clock, SystemClock};
 
 use super::print_json;
 use crate::cli::Output;
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 
@@ -36,7 +36,8 @@ pub(crate) async fn reload(home: &Home, output: Output) -> Result<Exit, Halt> {
 }
 
 pub(crate) async fn stop(home: &Home) -> Result<Exit, Halt> {
-    Client::need(home).await?.tell("/v1/stop").await?;
+    let running = Client::find(home).await?.ok_or_else(|| client::nobody(home))?;
+    running.tell("/v1/stop").await?;
     say!("The gateway is ending. What is unfinished goes on at the next start.");
     while home.lock().is_err() {
         SystemClock.sleep(LOOK).await;

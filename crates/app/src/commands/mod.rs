@@ -1,9 +1,9 @@
 //! What each command prints. One file each.
 
-/// Prints a line. A reader that has seen enough and closed the pipe is no failure.
+/// Prints a line, or returns why it cannot.
 macro_rules! say {
     ($($words:tt)*) => {
-        $crate::commands::write(format_args!("{}\n", format_args!($($words)*)))
+        $crate::commands::write(format_args!("{}\n", format_args!($($words)*)))?
     };
 }
 
@@ -19,15 +19,21 @@ pub(crate) mod status;
 mod table;
 
 use std::fmt;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use serde::Serialize;
 
 use crate::exit::Halt;
 
-fn write(text: fmt::Arguments<'_>) {
-    // Nobody is left to be told that nobody reads.
-    let _ = std::io::stdout().lock().write_fmt(text);
+/// Writes to standard output. A reader that has seen enough and closed the pipe is no failure.
+pub(crate) fn write(text: fmt::Arguments<'_>) -> Result<(), Halt> {
+    let mut out = std::io::stdout().lock();
+    match out.write_fmt(text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Halt::failed(format_args!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints a value for programs to read.

@@ -36,7 +36,9 @@ pub(crate) async fn model(home: &Home, options: ModelOptions) -> Result<Exit, Ha
     let loaded = start::configuration(home)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let http = Http::default();
-    let chain = model::chain(&loaded, &http, &clock).await?;
+    let chain = model::chain(&loaded, &http, &clock)
+        .await
+        .map_err(|finding| start::misconfigured(&[*finding]))?;
     let test = if options.no_test { None } else { Some(try_it(&chain, &http, &clock).await?) };
     let report = Report {
         model: model::name(&chain),
@@ -56,12 +58,12 @@ pub(crate) async fn model(home: &Home, options: ModelOptions) -> Result<Exit, Ha
     if options.output.json {
         print_json(&report)?;
     } else {
-        print(&report);
+        print(&report)?;
     }
     Ok(exit)
 }
 
-fn print(report: &Report) {
+fn print(report: &Report) -> Result<(), Halt> {
     say!("{}\n  because    {}", report.model, report.why);
     if !report.address.is_empty() {
         say!("  address    {}", report.address);
@@ -80,6 +82,7 @@ fn print(report: &Report) {
         "\nTo choose another, set `model: provider/name` in config.yaml, or put a key such as\n\
          ANTHROPIC_API_KEY or OPENAI_API_KEY into the environment, or start Ollama."
     );
+    Ok(())
 }
 
 async fn try_it(chain: &Chain, http: &Http, clock: &Arc<dyn Clock>) -> Result<Test, Halt> {

@@ -26,7 +26,7 @@ pub(crate) fn platforms(output: Output) -> Result<Exit, Halt> {
             .iter()
             .map(|line| vec![line.name.to_owned(), line.label.to_owned(), line.about.to_owned()])
             .collect();
-        super::write(format_args!("{}", table(&["PLATFORM", "NAME", "WHAT IT IS FOR"], &rows)));
+        super::write(format_args!("{}", table(&["PLATFORM", "NAME", "WHAT IT IS FOR"], &rows)))?;
     }
     Ok(Exit::Done)
 }

@@ -1,6 +1,9 @@
 //! `talaria sessions`: what was said, from the running gateway or, when none runs, from the store.
 
+use std::sync::Arc;
+
 use talaria_admin::{answers, api};
+use talaria_store::{MemoryStore, Store};
 
 use super::{print_json, table::table};
 use crate::cli::SessionsCommand;
@@ -12,8 +15,9 @@ use crate::start;
 /// Who answers.
 enum Source {
     Gateway(Client),
-    /// Nobody else has the store, and nobody else will while we hold the lock.
-    Store(std::sync::Arc<dyn talaria_store::Store>, #[expect(dead_code, reason = "held")] HomeLock),
+    /// Nobody else has the store, and nobody else will while we hold the lock. None when there is no
+    /// home yet, so that nothing was ever said.
+    Store(Arc<dyn Store>, #[expect(dead_code, reason = "held")] Option<HomeLock>),
 }
 
 impl Source {
@@ -21,9 +25,13 @@ impl Source {
         if let Some(client) = Client::find(home).await? {
             return Ok(Self::Gateway(client));
         }
+        if !home.path().exists() {
+            // Whoever only looks does not make a home.
+            return Ok(Self::Store(Arc::new(MemoryStore::new()), None));
+        }
         home.prepare()?;
         let lock = home.lock()?;
-        Ok(Self::Store(start::store(home)?, lock))
+        Ok(Self::Store(start::store(home)?, Some(lock)))
     }
 }
 
@@ -41,7 +49,7 @@ pub(crate) async fn sessions(home: &Home, command: SessionsCommand) -> Result<Ex
             if output.json {
                 print_json(&sessions)?;
             } else {
-                print_sessions(&sessions);
+                print_sessions(&sessions)?;
             }
         }
         SessionsCommand::Show { id, limit, output } => {
@@ -73,7 +81,7 @@ pub(crate) async fn sessions(home: &Home, command: SessionsCommand) -> Result<Ex
             if output.json {
                 print_json(&found)?;
             } else {
-                print_found(&found);
+                print_found(&found)?;
             }
         }
     }
@@ -86,10 +94,10 @@ fn pairs(query: &answers::Listing) -> Vec<(&'static str, String)> {
     pairs
 }
 
-fn print_sessions(sessions: &[api::Session]) {
+fn print_sessions(sessions: &[api::Session]) -> Result<(), Halt> {
     if sessions.is_empty() {
         say!("There are no conversations yet.");
-        return;
+        return Ok(());
     }
     let rows: Vec<_> = sessions
         .iter()
@@ -103,14 +111,15 @@ fn print_sessions(sessions: &[api::Session]) {
             ]
         })
         .collect();
-    super::write(format_args!("{}", table(&["ID", "ACCOUNT", "TURNS", "LAST", "TITLE"], &rows)));
+    super::write(format_args!("{}", table(&["ID", "ACCOUNT", "TURNS", "LAST", "TITLE"], &rows)))
 }
 
-fn print_found(found: &[api::Found]) {
+fn print_found(found: &[api::Found]) -> Result<(), Halt> {
     if found.is_empty() {
         say!("Nothing was found.");
     }
     for found in found {
         say!("{} {} in “{}”:\n{}\n", found.entry.at, found.entry.who, found.title, found.excerpt);
     }
+    Ok(())
 }

@@ -1,12 +1,15 @@
 //! `talaria status`: how the gateway and its accounts are doing.
 
-use talaria_admin::api::Status;
+use talaria_admin::api::{Loss, Status};
 
 use super::{print_json, table::table};
 use crate::cli::Output;
 use crate::client::Client;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
+
+/// How many losses are printed.
+const LOSSES: usize = 10;
 
 pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
     let status: Status = Client::need(home).await?.get("/v1/status", &[]).await?;
@@ -42,14 +45,36 @@ pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
         ("turns", status.turns_in_hand, "in hand"),
         ("messages", status.unread, "to read"),
         ("", status.undelivered, "to deliver"),
-        ("", status.failed, "undeliverable"),
+        ("", status.failed, "could not be delivered"),
         ("", status.quarantined, "set aside"),
         ("", status.denied, "not let in"),
+        ("", status.denied_without_a_trace, "not let in since the start and not written down"),
     ];
     for (what, count, which) in rows {
         say!("{what:14} {count:>8} {which}");
     }
+    print_losses(&status.losses)?;
     Ok(Exit::Done)
+}
+
+fn print_losses(losses: &[Loss]) -> Result<(), Halt> {
+    let rows: Vec<_> = losses
+        .iter()
+        .take(LOSSES)
+        .map(|loss| {
+            let told = if loss.told { "yes" } else { "not yet" };
+            let Loss { at, account, chat, reason, .. } = loss.clone();
+            vec![at, account, chat, told.to_owned(), reason]
+        })
+        .collect();
+    if !rows.is_empty() {
+        let lost = table(&["NOT DELIVERED", "ACCOUNT", "CHAT", "TOLD", "WHY"], &rows);
+        say!("\n{}", lost.trim_end());
+    }
+    if losses.len() > LOSSES {
+        say!("`talaria status --json` lists more");
+    }
+    Ok(())
 }
 
 fn duration(seconds: u64) -> String {

@@ -2,7 +2,7 @@
 
 use talaria_config::{Sources, load};
 
-use crate::{loaded, platforms, problems};
+use crate::{loaded, platforms, problems, try_load};
 
 fn check(yaml: &str, expect: &str) {
     assert_eq!(problems(yaml, &[]), expect, "{yaml:?}");
@@ -384,4 +384,23 @@ fn findings_are_data_too() {
             "expectation": "is not a duration; write it like 30m or 90s",
         }])
     );
+}
+
+#[test]
+fn what_is_odd_is_told_with_what_is_wrong() {
+    let wrong = try_load("agnet: {}\nagent: {max_steps: many}", &[]).expect_err("wrong");
+    assert_eq!(wrong.iter().count(), 1);
+    let odd: Vec<_> = wrong.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        odd,
+        ["config.yaml:1: agnet: there is no such setting, so it is ignored; did you mean agent?"]
+    );
+}
+
+#[test]
+fn an_objection_names_the_place_of_the_value() {
+    let loaded = loaded("log: {}\nmodel: a/b\nfallback:\n  - c/d", &[]);
+    let object = |path: &str, value: &str| loaded.object(path, value, "is unknown").to_string();
+    assert_eq!(object("model", "a/b"), "config.yaml:2: model: \"a/b\" is unknown");
+    assert_eq!(object("fallback[0]", "c/d"), "config.yaml:3: fallback[0]: \"c/d\" is unknown");
 }

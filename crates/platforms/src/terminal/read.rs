@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
 use http::header;
 use serde::Deserialize;
-use talaria_model::{Address, Content, Entry, EntryBody, OutboundId};
+use talaria_model::{Address, Content, Entry, EntryBody, Extent, OutboundId};
 use talaria_platform::{ArchiveError, Recorded};
 
 use super::Desk;
@@ -180,6 +180,7 @@ fn kind_of(entry: &Entry, after: Doing) -> Kind {
         (EntryBody::Noticed { .. }, Some(_), Doing::Busy) => Kind::Question,
         (EntryBody::Noticed { .. }, Some(_), Doing::Idle) => Kind::Failure,
         (EntryBody::Noticed { .. }, None, _) => Kind::Notice,
+        (EntryBody::Answered { extent: Extent::BrokenOff, .. }, _, _) => Kind::Failure,
         _ => Kind::Answer,
     }
 }

@@ -250,6 +250,7 @@ fn answered(text: &str, delivery: u32) -> EntryBody {
         reasoning: None,
         usage: Usage::default(),
         sent: Some(id(delivery)),
+        extent: talaria_model::Extent::Whole,
     }
 }
 

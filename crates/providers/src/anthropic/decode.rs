@@ -11,7 +11,7 @@ use crate::assemble::{Arguments, Assembly, Ending, MOST_CALLS, Piece};
 use crate::exchange::{Decode, Out, Progress};
 use crate::kept::{MOST_KEPT, keep};
 use crate::mint::call_id;
-use crate::refusal::{Refusal, plain};
+use crate::refusal::Refusal;
 use crate::sse::Event;
 
 /// The most blocks that one message may have.
@@ -287,8 +287,10 @@ impl Decoder {
     }
 }
 
+/// What a parser stumbled over is for the log; a person cannot do anything with it.
 fn unreadable(error: &serde_json::Error) -> ProviderError {
-    ProviderError::Garbled { detail: plain(&error.to_string()) }
+    tracing::debug!(%error, "unreadable");
+    ProviderError::Garbled { detail: "not what its API promises".to_owned() }
 }
 
 impl Decode for Decoder {

@@ -350,8 +350,10 @@ fn delta(told: Told) -> Delta {
     }
 }
 
+/// What a parser stumbled over is for the log; a person cannot do anything with it.
 fn unreadable(error: &serde_json::Error) -> ProviderError {
-    ProviderError::Garbled { detail: plain(&error.to_string()) }
+    tracing::debug!(%error, "unreadable");
+    ProviderError::Garbled { detail: "not what its API promises".to_owned() }
 }
 
 impl Decode for Decoder {

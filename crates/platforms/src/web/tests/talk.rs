@@ -163,6 +163,7 @@ async fn history_is_told_in_the_shapes_of_the_page() {
         reasoning: Some("secret thoughts".into()),
         usage: Usage::default(),
         sent: Some(sent(1)),
+        extent: talaria_model::Extent::Whole,
     });
     bench.shelf.record(EntryBody::Returned {
         call,
