@@ -5,12 +5,17 @@ mod bench;
 mod browser;
 mod deny;
 mod docs;
+mod fuzz;
 mod installed;
+mod planted;
 mod real_servers;
 mod shell;
+mod sim;
+mod soak;
 mod stage;
 mod test;
 mod tidy;
+mod torture;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -32,6 +37,16 @@ enum Command {
     Docs,
     /// Measure the release binary beside a floor that is measured in the same run
     Bench(bench::Options),
+    /// Run the gateway in a simulated world: seeds, and every point at which it can die
+    Sim(sim::Options),
+    /// Switch on bugs that were planted on purpose, one by one, and look whether each is found
+    Planted,
+    /// Take power from the store at every sync, break its disk and damage its files
+    Torture(torture::Options),
+    /// Run the fuzz targets on this compiler, each for a while
+    Fuzz(fuzz::Options),
+    /// Kill the release binary again and again under load, and look what was lost
+    Soak(soak::Options),
 }
 
 fn main() -> Result<()> {
@@ -41,5 +56,10 @@ fn main() -> Result<()> {
         Command::Tidy => tidy::run(&root),
         Command::Docs => docs::write(&root),
         Command::Bench(options) => bench::run(&root, &options),
+        Command::Sim(options) => sim::run(&root, &options),
+        Command::Planted => planted::run(&root),
+        Command::Torture(options) => torture::run(&root, &options),
+        Command::Fuzz(options) => fuzz::run(&root, &options),
+        Command::Soak(options) => soak::run(&root, &options),
     }
 }

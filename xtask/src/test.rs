@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::{browser, deny, docs, real_servers, shell, tidy};
+use crate::{browser, deny, docs, fuzz, planted, real_servers, shell, sim, soak, tidy};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -26,6 +26,12 @@ enum Part {
     Rust,
     /// Licences, sources and banned crates of everything that is built in
     Deny,
+    /// Two thousand seeds of the simulator, every point to die at, and the bugs that it has to find
+    Sim,
+    /// Every fuzz target for a while
+    Fuzz,
+    /// The binary, killed again and again under load, and with much waiting when it starts
+    Soak,
     /// Both wire formats against a server that nobody here wrote
     Servers,
     /// The web chat in Chromium
@@ -33,7 +39,16 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 5] = [Self::Lint, Self::Rust, Self::Deny, Self::Servers, Self::Browser];
+    const ALL: [Self; 8] = [
+        Self::Lint,
+        Self::Rust,
+        Self::Deny,
+        Self::Sim,
+        Self::Fuzz,
+        Self::Soak,
+        Self::Servers,
+        Self::Browser,
+    ];
     const QUICK: [Self; 2] = [Self::Lint, Self::Rust];
 }
 
@@ -66,6 +81,15 @@ fn test(root: &Path, part: Part) -> Result<()> {
             shell::run(&mut shell::cargo(root, tests))
         }
         Part::Deny => deny::run(root),
+        Part::Sim => {
+            sim::check(root)?;
+            planted::run(root)
+        }
+        Part::Fuzz => fuzz::run_all_targets(root),
+        Part::Soak => {
+            build(root)?;
+            soak::run_short(root, &shell::built(root, "debug"))
+        }
         Part::Servers => {
             build(root)?;
             real_servers::run(root, &shell::built(root, "debug"))

@@ -21,10 +21,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("platforms", &["model", "clock", "render", "platform"]),
     ("providers", &["model", "clock", "agent"]),
     ("store-sqlite", &["model", "session", "store"]),
+    ("faultdisk", &[]),
     ("config", &["model", "platform"]),
     ("gateway", &["model", "clock", "session", "render", "platform", "agent", "store"]),
     ("admin", &["model", "clock", "session", "platform", "store", "gateway"]),
     ("testkit", EVERYTHING),
+    ("fuzz", EVERYTHING),
     ("app", EVERYTHING),
     ("xtask", EVERYTHING),
 ];

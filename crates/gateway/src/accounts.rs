@@ -1,6 +1,7 @@
 //! Keeps every account connected, hears what it hears, and knows how it is doing.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,11 +10,11 @@ use talaria_model::{AccountId, Capabilities, Timestamp};
 use talaria_platform::{
     Arrival, Arrivals, ConnectError, Cursor, Incoming, Link, LinkError, Outgoing, Ports, Startup,
 };
+use talaria_store::StoreError;
 use tokio::sync::{Notify, watch};
 
 use crate::AccountPlan;
 use crate::archive::AccountArchive;
-use crate::backoff::Backoff;
 use crate::denials::{Denials, Trace};
 use crate::intake;
 use crate::shared::Shared;
@@ -42,6 +43,9 @@ pub struct AccountStatus {
     pub since: Timestamp,
     /// When it was last heard or known to be alive.
     pub heard: Option<Timestamp>,
+    /// Events of strangers in this run of which nothing was written down, because there were too many
+    /// in a day.
+    pub traceless: u64,
 }
 
 /// How an account is doing.
@@ -73,7 +77,8 @@ pub(crate) struct Accounts {
 /// An account and its present connection.
 pub(crate) struct ConnectedAccount {
     pub(crate) plan: AccountPlan,
-    outgoing: watch::Sender<Option<Arc<dyn Outgoing>>>,
+    outgoing: Mutex<Option<Arc<dyn Outgoing>>>,
+    connected: Notify,
     status: Mutex<AccountStatus>,
     tried: watch::Sender<bool>,
     suspended: Notify,
@@ -89,9 +94,11 @@ impl Accounts {
                 state: AccountState::Connecting,
                 since: Timestamp::default(),
                 heard: None,
+                traceless: 0,
             };
             let account = ConnectedAccount {
-                outgoing: watch::Sender::new(None),
+                outgoing: Mutex::default(),
+                connected: Notify::new(),
                 status: Mutex::new(status),
                 tried: watch::Sender::new(false),
                 suspended: Notify::new(),
@@ -105,15 +112,6 @@ impl Accounts {
 
     pub(crate) fn get(&self, id: &AccountId) -> Option<&Arc<ConnectedAccount>> {
         self.accounts.get(id)
-    }
-
-    /// How to speak on an account, whenever it is connected. An account that is not configured is
-    /// never connected.
-    pub(crate) fn outgoing(&self, id: &AccountId) -> watch::Receiver<Option<Arc<dyn Outgoing>>> {
-        match self.get(id) {
-            Some(account) => account.outgoing.subscribe(),
-            None => watch::Sender::new(None).subscribe(),
-        }
     }
 
     /// Takes an account out of service: its credentials are not accepted any more.
@@ -130,9 +128,35 @@ impl ConnectedAccount {
         self.plan.account.capabilities
     }
 
+    /// How to speak on it, while it is connected.
+    pub(crate) fn outgoing(&self) -> Option<Arc<dyn Outgoing>> {
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until it is connected. All who wait go on in the order in which they came.
+    pub(crate) async fn connected(&self) -> Arc<dyn Outgoing> {
+        loop {
+            let mut connected = pin!(self.connected.notified());
+            connected.as_mut().enable();
+            if let Some(outgoing) = self.outgoing() {
+                return outgoing;
+            }
+            connected.await;
+        }
+    }
+
+    fn speaks_through(&self, outgoing: Option<Arc<dyn Outgoing>>) {
+        *self.outgoing.lock().unwrap_or_else(PoisonError::into_inner) = outgoing;
+        self.connected.notify_waiters();
+    }
+
     /// One more event is denied.
     pub(crate) fn denies(&self, now: Timestamp) -> Trace {
-        self.denials.lock().unwrap_or_else(PoisonError::into_inner).count(now)
+        self.denials().count(now)
+    }
+
+    fn denials(&self) -> MutexGuard<'_, Denials> {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, AccountStatus> {
@@ -153,7 +177,20 @@ impl ConnectedAccount {
 }
 
 pub(crate) fn statuses(shared: &Shared) -> Vec<AccountStatus> {
-    shared.accounts.accounts.values().map(|account| account.lock().clone()).collect()
+    let status = |account: &Arc<ConnectedAccount>| {
+        let traceless = account.denials().traceless();
+        AccountStatus { traceless, ..account.lock().clone() }
+    };
+    shared.accounts.accounts.values().map(status).collect()
+}
+
+/// Takes up what the last run denied.
+pub(crate) async fn resume(shared: &Shared) -> Result<(), StoreError> {
+    for (id, account) in &shared.accounts.accounts {
+        let denials = Denials::resume(shared.store.as_ref(), id, shared.started).await?;
+        *account.denials() = denials;
+    }
+    Ok(())
 }
 
 /// Begins to keep every account connected.
@@ -173,7 +210,7 @@ pub(crate) async fn first_connections(shared: &Shared) {
 }
 
 async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
-    let mut backoff = Backoff::default();
+    let mut backoff = shared.spread.backoff();
     let id = &account.plan.id;
     loop {
         account.becomes(AccountState::Connecting, shared.clock.now());
@@ -187,7 +224,7 @@ async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
                 let lost = calm(carry(&shared, &account, link)).await.unwrap_or_else(|Panicked| {
                     LinkError::Lost { reason: "listening panicked".into() }
                 });
-                account.outgoing.send_replace(None);
+                account.speaks_through(None);
                 shared.routes.unmount(id);
                 // A connection on which nothing was ever heard may not have been one.
                 if account.lock().heard != before {
@@ -237,6 +274,7 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
         cursor: cursor.map(Cursor),
     };
     tokio::select! {
+        biased;
         link = plan.account.connect(ports) => link,
         () = shared.clock.sleep(CONNECT_TIMEOUT) => {
             Err(ConnectError::Unreachable { reason: "connecting took too long".into() })
@@ -249,7 +287,7 @@ async fn carry(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, link: Link
     let Link { incoming, outgoing } = link;
     // A complaint about the connection before this one.
     let _ = account.suspended.notified().now_or_never();
-    account.outgoing.send_replace(Some(outgoing));
+    account.speaks_through(Some(outgoing));
     account.becomes(AccountState::Connected, shared.clock.now());
     account.tried.send_replace(true);
     match incoming {

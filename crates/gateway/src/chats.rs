@@ -19,6 +19,15 @@ const PAGE: usize = 500;
 #[derive(Default)]
 pub(crate) struct Chats {
     chats: Mutex<HashMap<Address, Arc<Chat>>>,
+    speaking: Mutex<HashMap<Address, Speaking>>,
+}
+
+/// Turns that have more to say in a chat.
+#[derive(Default)]
+struct Speaking {
+    turns: usize,
+    /// People there are told of a loss when the last of them is through.
+    owes: bool,
 }
 
 /// The way to a chat's deliveries.
@@ -38,11 +47,16 @@ struct Outbox {
     /// Something was left to the store since it was last looked into.
     missed: bool,
     pace: Pace,
+    /// People are told what was lost once nothing else waits.
+    owes: bool,
     /// Answers that grow. Several people can be answered in one chat at the same time.
     shown: Vec<Shown>,
     /// The newest deliveries whose text is decided or about to be, the latest last. They grow no
     /// more.
     decided: VecDeque<OutboundId>,
+    /// Steps that are being made durable and have decided something here. Until they are, the chat has
+    /// to remember what they decided.
+    deciding: usize,
 }
 
 /// What a chat's deliveries are doing.
@@ -73,6 +87,7 @@ const DECIDED: usize = 16;
 pub(crate) enum Errand {
     Deliver(Parcel),
     Read,
+    OwnUp,
     Show(Vec<Shown>),
     Leave,
 }
@@ -83,7 +98,7 @@ impl Chats {
         self.lock().values().any(|chat| {
             let outbox = chat.lock();
             match outbox.pace {
-                Pace::Resting => outbox.behind || !outbox.parcels.is_empty(),
+                Pace::Resting => outbox.has_something(),
                 Pace::Carrying => true,
                 Pace::Held => false,
             }
@@ -98,11 +113,23 @@ impl Chats {
     pub(crate) fn leave(&self, chat: &Arc<Chat>) -> bool {
         let mut chats = self.lock();
         let outbox = chat.lock();
-        if !outbox.parcels.is_empty() || outbox.behind || !outbox.shown.is_empty() {
+        if outbox.has_something() || !outbox.has_nothing_to_show() {
             return false;
         }
         chats.remove(&chat.to);
         true
+    }
+
+    /// Whether a turn has more to say there. Then people are told of losses when it is through: between
+    /// two parts of an answer, a notice would tear it apart.
+    pub(crate) fn put_off(&self, to: &Address) -> bool {
+        let mut speaking = self.speaking();
+        let found = speaking.get_mut(to);
+        found.map(|speaking| speaking.owes = true).is_some()
+    }
+
+    fn speaking(&self) -> MutexGuard<'_, HashMap<Address, Speaking>> {
+        self.speaking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,8 +149,14 @@ impl Chat {
             outbox.missed = false;
             return Errand::Read;
         }
+        if std::mem::take(&mut outbox.owes) {
+            return Errand::OwnUp;
+        }
         outbox.pace = Pace::Resting;
-        if outbox.shown.is_empty() { Errand::Leave } else { Errand::Show(outbox.shown.clone()) }
+        match outbox.has_nothing_to_show() {
+            true => Errand::Leave,
+            false => Errand::Show(outbox.shown.clone()),
+        }
     }
 
     /// Says that what is on its way has to wait.
@@ -186,9 +219,18 @@ impl Chat {
 }
 
 impl Outbox {
+    /// Whether there is anything to do but to show previews.
+    fn has_something(&self) -> bool {
+        self.behind || self.owes || !self.parcels.is_empty()
+    }
+
     fn leave_to_store(&mut self) {
         self.behind = true;
         self.missed = true;
+    }
+
+    fn has_nothing_to_show(&self) -> bool {
+        self.shown.is_empty() && self.deciding == 0
     }
 
     fn decide(&mut self, id: OutboundId) {
@@ -201,16 +243,30 @@ impl Outbox {
     }
 }
 
-/// Says that these are about to be made durable. A preview that the store does not know of by then
-/// will not be posted: after a crash, nobody would know that something may be visible.
-pub(crate) async fn decide(shared: &Shared, parcels: &[Outbound]) {
-    for outbound in parcels.iter().filter(|outbound| outbound.id.part == 0) {
-        let chat = shared.chats.lock().get(&outbound.to).cloned();
-        if let Some(chat) = chat {
-            let _naming = chat.naming.lock().await;
-            chat.lock().decide(outbound.id.clone());
+/// Keeps the chats in which something is decided.
+pub(crate) struct Deciding(Vec<Arc<Chat>>);
+
+impl Drop for Deciding {
+    fn drop(&mut self) {
+        for chat in &self.0 {
+            chat.lock().deciding -= 1;
+            chat.wake.notify_one();
         }
     }
+}
+
+/// Says that these are about to be made durable. A preview that the store does not know of by then
+/// will not be posted: after a crash, nobody would know that something may be visible. That holds for
+/// one that nobody has begun to show yet, too, for as long as the returned value lives.
+pub(crate) async fn decide(shared: &Arc<Shared>, parcels: &[Outbound]) -> Deciding {
+    let mut deciding = Deciding(Vec::new());
+    for outbound in parcels.iter().filter(|outbound| outbound.id.part == 0) {
+        let chat = with_chat(shared, outbound.to.clone(), |chat| chat.lock().deciding += 1);
+        deciding.0.push(chat.clone());
+        let _naming = chat.naming.lock().await;
+        chat.lock().decide(outbound.id.clone());
+    }
+    deciding
 }
 
 /// Hands over what a step has made durable. What finds no room is read from the store later, and so
@@ -238,6 +294,36 @@ pub(crate) fn offer(shared: &Arc<Shared>, parcels: Vec<Outbound>, inherited: Opt
     }
 }
 
+/// A turn that has more to say in a chat, until it is dropped.
+pub(crate) struct Voice {
+    shared: Arc<Shared>,
+    to: Address,
+}
+
+impl Voice {
+    fn raise(shared: &Arc<Shared>, to: Address) -> Self {
+        shared.chats.speaking().entry(to.clone()).or_default().turns += 1;
+        Self { shared: shared.clone(), to }
+    }
+}
+
+impl Drop for Voice {
+    fn drop(&mut self) {
+        let mut speaking = self.shared.chats.speaking();
+        let Some(here) = speaking.get_mut(&self.to) else { return };
+        here.turns -= 1;
+        if here.turns > 0 {
+            return;
+        }
+        let owes = here.owes;
+        speaking.remove(&self.to);
+        drop(speaking);
+        if owes {
+            with_chat(&self.shared, self.to.clone(), |chat| chat.lock().owes = true);
+        }
+    }
+}
+
 /// Shows an answer while it grows, until the returned value is dropped.
 pub(crate) fn show(
     shared: &Arc<Shared>,
@@ -246,8 +332,9 @@ pub(crate) fn show(
     preview: watch::Receiver<Preview>,
     past: Past,
 ) -> Live {
+    let voice = Voice::raise(shared, to.clone());
     if !delivery::can_preview(&shared.capabilities(&to.account)) {
-        return Live::nothing();
+        return Live::silent(voice);
     }
     let shown = Shown { id: id.clone(), preview, past };
     let chat = with_chat(shared, to, |chat| {
@@ -256,7 +343,7 @@ pub(crate) fn show(
             outbox.shown.push(shown);
         }
     });
-    Live::new(chat, id)
+    Live::new(chat, id, voice)
 }
 
 /// Takes up every chat that the last run left with something to deliver.

@@ -11,8 +11,8 @@ use talaria_model::{
 };
 use talaria_platform::{Fate, Outgoing, SendError, lower};
 use talaria_store::{Leave, Parcel, ParcelState, Settlement, StoreError};
-use tokio::sync::watch;
 
+use crate::accounts::ConnectedAccount;
 use crate::backoff::Backoff;
 use crate::chats::{Chat, Errand};
 use crate::owed;
@@ -37,6 +37,11 @@ const PAGE: usize = 32;
 
 /// How often a parcel is resent under the same key before we give up on knowing.
 const KEYED_TRIES: u32 = 5;
+
+/// A parcel that may have left this often, over all lives of the process, is given up: sending it may be
+/// what ends them. A life that ends while it is starting burns one try of everything that is about to
+/// leave, so a few in a row must not be enough.
+const MOST_TRIES: u32 = 25;
 
 /// How often a parcel is sent whose repeats people see: once, and once with a mark.
 const MARKED_TRIES: u32 = 2;
@@ -100,9 +105,10 @@ fn mark(limit: TextLimit, markup: Markup) -> String {
 pub(crate) async fn run(shared: Arc<Shared>, chat: Arc<Chat>) {
     let mut courier = Courier {
         can: shared.capabilities(&chat.to.account),
-        outgoing: shared.accounts.outgoing(&chat.to.account),
-        backoff: Backoff::default(),
+        account: shared.accounts.get(&chat.to.account).cloned(),
+        backoff: shared.spread.backoff(),
         plain: None,
+        marked: None,
         visible: HashMap::new(),
         typed: None,
         shared,
@@ -130,10 +136,13 @@ struct Courier {
     shared: Arc<Shared>,
     chat: Arc<Chat>,
     can: Capabilities,
-    outgoing: watch::Receiver<Option<Arc<dyn Outgoing>>>,
+    /// None when it is not configured any more.
+    account: Option<Arc<ConnectedAccount>>,
     backoff: Backoff,
     /// The parcel at hand, once its formatting was not accepted.
     plain: Option<OutboundId>,
+    /// The parcel at hand, once it was sent with a mark.
+    marked: Option<OutboundId>,
     /// Previews that people see and that no answer has replaced yet. Several people can be answered
     /// in one chat at the same time.
     visible: HashMap<OutboundId, Visible>,
@@ -167,6 +176,7 @@ impl Courier {
         match errand {
             Errand::Deliver(parcel) => self.deliver(parcel).await,
             Errand::Read => self.read().await,
+            Errand::OwnUp => self.own_up().await,
             Errand::Show(shown) => self.show(shown).await,
             Errand::Leave => {}
         }
@@ -192,7 +202,7 @@ impl Courier {
             let reason = "it could not be delivered for too long".to_owned();
             return self.give_up(&parcel, Settlement::Abandoned { reason }).await;
         }
-        if parcel.state == ParcelState::Unsure && parcel.attempts >= KEYED_TRIES {
+        if parcel.state == ParcelState::Unsure && parcel.attempts >= MOST_TRIES {
             let reason = format!("its outcome was unknown {} times", parcel.attempts);
             return self.give_up(&parcel, Settlement::Abandoned { reason }).await;
         }
@@ -207,12 +217,16 @@ impl Courier {
         let left = (parcel.at + self.shared.limits.parcel_lifetime).since(self.shared.clock.now());
         let too_old = self.shared.clock.sleep(left);
         let outgoing = tokio::select! {
+            biased;
             outgoing = self.connected() => outgoing,
             // Looked at again, it is found to be too old.
             () = too_old => return self.chat.put_back(parcel),
         };
         self.chat.carry_on();
         let outbound = self.outbound_of(&parcel);
+        if self.is_marked(&parcel) {
+            self.marked = Some(parcel.outbound.id.clone());
+        }
         // It can be in the queue twice: handed over by the step that decided it, and read from the
         // store. The one that comes second has ended by then.
         match self.durably(|shared, id| shared.store.attempt(id), &parcel).await {
@@ -245,6 +259,7 @@ impl Courier {
     ) -> Result<Receipt, SendError> {
         let unconfirmed = |reason: &str| SendError::Unconfirmed { reason: reason.into() };
         tokio::select! {
+            biased;
             sent = calm(outgoing.send(outbound)) => {
                 sent.unwrap_or_else(|Panicked| Err(unconfirmed("the platform panicked")))
             }
@@ -255,11 +270,12 @@ impl Courier {
     }
 
     /// A vendor that recognises an id shows what it was first given under it, and that may have been
-    /// a preview. Then the answer still has to replace it.
+    /// a preview. Then the answer still has to replace it. It may recognise it for longer than it
+    /// promises.
     fn may_show_a_preview(&self, parcel: &Parcel) -> bool {
         let by_edits = self.can.drafts == Drafts::Never && self.can.edits != Edits::Never;
         let unsure = parcel.state == ParcelState::Unsure && parcel.shown.is_none();
-        by_edits && unsure && self.is_keyed(parcel)
+        by_edits && unsure && self.can.idempotency != Idempotency::None
     }
 
     async fn failed(&mut self, mut parcel: Parcel, error: SendError) {
@@ -278,11 +294,10 @@ impl Courier {
                 self.plain = Some(id);
                 self.chat.put_back(parcel);
             }
-            Fate::Plain | Fate::Drop if self.has_lost_its_preview(&parcel, &error) => {
+            Fate::Plain | Fate::Drop if self.may_have_lost_its_preview(&parcel, &error) => {
                 self.settle(&parcel, Settlement::Previewed(None)).await;
-                self.settle(&parcel, Settlement::Again { at: self.shared.clock.now() }).await;
                 parcel.shown = None;
-                self.chat.put_back(parcel);
+                self.unsure(parcel, error).await;
             }
             Fate::Plain | Fate::Drop => {
                 let reason = error.to_string();
@@ -314,13 +329,15 @@ impl Courier {
         self.chat.put_back(parcel);
     }
 
-    /// Whether the message is not there any more that an answer was to take the place of. The answer
-    /// is then said anew.
-    fn has_lost_its_preview(&self, parcel: &Parcel, error: &SendError) -> bool {
+    /// Whether the message may not be there any more that an answer was to take the place of. The
+    /// answer is then said anew, as what may be a repeat: nobody knows whether the message can still be
+    /// read.
+    fn may_have_lost_its_preview(&self, parcel: &Parcel, error: &SendError) -> bool {
         let refused = matches!(error, SendError::Rejected { .. });
-        // Under a key it would be taken for the message that it cannot replace.
+        // Under a key it can be taken for the message that it cannot replace, again and again.
+        let has_no_key = self.can.idempotency == Idempotency::None;
         let is_sure = parcel.state != ParcelState::Unsure;
-        refused && is_sure && parcel.shown.is_some() && !is_withdrawal(parcel)
+        refused && (has_no_key || is_sure) && parcel.shown.is_some() && !is_withdrawal(parcel)
     }
 
     /// Ends a parcel that did not arrive. Nobody misses one that had nothing to say; of any other,
@@ -338,10 +355,13 @@ impl Courier {
     }
 
     /// Something has just arrived here, so people can be told what has not. One notice is for
-    /// everything up to the moment at which nothing else waits.
+    /// everything up to the moment at which nothing else waits and no turn has more to say.
     async fn own_up(&mut self) {
         let to = self.chat.to.clone();
         if !self.shared.owed.may_include(&to) || !self.chat.is_last() {
+            return;
+        }
+        if self.shared.chats.put_off(&to) {
             return;
         }
         let told = async {
@@ -356,7 +376,11 @@ impl Courier {
         };
         match told.await {
             Ok(()) => self.shared.owed.remove(&to),
-            Err(error) => tracing::warn!(%error, "people will be told later what was lost"),
+            Err(error) => {
+                tracing::warn!(%error, "people will be told later what was lost");
+                // Its answer may have been lost and not the notice.
+                self.chat.has_more();
+            }
         }
     }
 
@@ -389,23 +413,34 @@ impl Courier {
             return outbound;
         }
         let is_plain = self.is_plain(parcel);
-        if is_plain && let Act::Post(content) = &mut outbound.act {
+        // Where Markdown is not shown, the text is plain already; read as Markdown it could lose words.
+        let has_marks = self.can.markup == Markup::Markdown;
+        if is_plain
+            && has_marks
+            && let Act::Post(content) = &mut outbound.act
+        {
             content.text = talaria_render::plain(&talaria_render::parse(&content.text));
+        }
+        if self.is_marked(parcel)
+            && let Act::Post(content) = &mut outbound.act
+        {
+            let markup = if is_plain { Markup::Plain } else { self.can.markup };
+            content.text.insert_str(0, &mark(self.can.text, markup));
         }
         outbound.act = match (outbound.act, &parcel.shown) {
             (Act::Post(content), Some(message)) if self.can.edits != Edits::Never => {
                 Act::Edit { message: message.clone(), content }
             }
-            (Act::Post(content), _)
-                if parcel.state == ParcelState::Unsure && !self.is_keyed(parcel) =>
-            {
-                let markup = if is_plain { Markup::Plain } else { self.can.markup };
-                let text = mark(self.can.text, markup) + &content.text;
-                Act::Post(Content { text, ..content })
-            }
             (act, _) => act,
         };
         outbound
+    }
+
+    /// Whether it says that it may be a repeat. Once it was posted so, an edit of it says so too.
+    fn is_marked(&self, parcel: &Parcel) -> bool {
+        let edits = self.can.edits != Edits::Never && parcel.shown.is_some();
+        let repeats = parcel.state == ParcelState::Unsure && !edits && !self.is_keyed(parcel);
+        repeats || self.marked.as_ref() == Some(&parcel.outbound.id)
     }
 
     /// Takes away what is visible of a delivery that says nothing, as well as the platform can.
@@ -434,17 +469,16 @@ impl Courier {
         }
     }
 
-    /// Waits until the account is connected.
-    async fn connected(&mut self) -> Arc<dyn Outgoing> {
-        loop {
-            if let Some(outgoing) = self.outgoing.borrow_and_update().clone() {
-                return outgoing;
-            }
-            if self.outgoing.changed().await.is_err() {
-                // Only a gateway that is going away drops the other end.
-                std::future::pending::<()>().await;
-            }
+    /// Waits until the account is connected. One that is not configured never is.
+    async fn connected(&self) -> Arc<dyn Outgoing> {
+        match &self.account {
+            Some(account) => account.connected().await,
+            None => std::future::pending().await,
         }
+    }
+
+    fn outgoing(&self) -> Option<Arc<dyn Outgoing>> {
+        self.account.as_ref()?.outgoing()
     }
 
     async fn settle(&mut self, parcel: &Parcel, settlement: Settlement) {
@@ -457,7 +491,7 @@ impl Courier {
         write: impl Fn(&'a Shared, &'a OutboundId) -> Writing<'a, T>,
         parcel: &'a Parcel,
     ) -> Option<T> {
-        let mut backoff = Backoff::default();
+        let mut backoff = self.shared.spread.backoff();
         loop {
             match write(&self.shared, &parcel.outbound.id).await {
                 Ok(written) => return Some(written),
@@ -516,6 +550,7 @@ impl Courier {
             drop(futures::future::select_all(changes).await);
         };
         tokio::select! {
+            biased;
             () = self.chat.wake.notified() => {}
             () = until => {}
             () = changed => {}
@@ -581,7 +616,7 @@ impl Courier {
     /// Posts a preview as a message, which the answer will replace. It is named in the store first:
     /// after a crash the answer must know that something may be visible.
     async fn open(&mut self, id: &OutboundId, content: Content) -> Option<Seen> {
-        let outgoing = self.outgoing.borrow().clone()?;
+        let outgoing = self.outgoing()?;
         let act = Act::Post(self.first_part(id, content));
         let outbound = Outbound { id: id.clone(), to: self.chat.to.clone(), act };
         let naming = self.chat.name(id).await?;
@@ -615,10 +650,11 @@ impl Courier {
 
     /// An act that is only for show: it is tried once, and nothing depends on it.
     async fn act(&self, id: &OutboundId, act: Act) -> Option<Receipt> {
-        let outgoing = self.outgoing.borrow().clone()?;
+        let outgoing = self.outgoing()?;
         let whole = Outbound { id: id.clone(), to: self.chat.to.clone(), act };
         let fitting = lower(whole, &with_room_for_mark(self.can)).into_iter().next()?;
         tokio::select! {
+            biased;
             sent = calm(outgoing.send(&fitting)) => sent.ok()?.ok(),
             () = self.shared.clock.sleep(SHOW_TIMEOUT) => None,
         }

@@ -5,21 +5,26 @@
 
 use std::time::Duration;
 
-use talaria_model::{Inbound, InboundKind, Timestamp};
+use talaria_model::{AccountId, Inbound, InboundKind, Timestamp};
+use talaria_store::{Store, StoreError};
 
 /// How many denied events an account writes down in a day.
-const WRITTEN_DOWN: u32 = 1000;
+const WRITTEN_DOWN: usize = 1000;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How much of a denied message is written down, in bytes: enough for the operator to recognise it.
 const EXCERPT: usize = 200;
 
-/// What an account has denied today.
+/// What an account has denied.
 #[derive(Debug, Default)]
 pub(crate) struct Denials {
+    /// When the day began that is counted.
     since: Timestamp,
-    count: u32,
+    /// Rows of that day.
+    rows: usize,
+    /// Events of this run of which there is no row.
+    traceless: u64,
 }
 
 /// What becomes of a denied event.
@@ -32,16 +37,38 @@ pub(crate) enum Trace {
 }
 
 impl Denials {
+    /// What the last run wrote down counts, so that a restart does not begin a new day.
+    pub(crate) async fn resume(
+        store: &dyn Store,
+        account: &AccountId,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let day = i64::try_from(DAY.as_millis()).unwrap_or(i64::MAX);
+        let yesterday = Timestamp::from_millis(now.as_millis().saturating_sub(day));
+        let rows = store.denied(account, yesterday, WRITTEN_DOWN).await?;
+        let since = rows.first().copied().unwrap_or_default();
+        Ok(Self { since, rows: rows.len(), traceless: 0 })
+    }
+
     /// One more event is denied.
     pub(crate) fn count(&mut self, now: Timestamp) -> Trace {
         if now.since(self.since) >= DAY || now < self.since {
-            *self = Self { since: now, count: 0 };
+            (self.since, self.rows) = (now, 0);
         }
-        self.count = self.count.saturating_add(1);
-        if self.count == WRITTEN_DOWN + 1 {
-            tracing::warn!(denied = WRITTEN_DOWN, "no more is written down of strangers today");
+        if self.rows < WRITTEN_DOWN {
+            self.rows += 1;
+            if self.rows == WRITTEN_DOWN {
+                tracing::warn!(rows = self.rows, "no more is written down of strangers today");
+            }
+            return Trace::Row;
         }
-        if self.count <= WRITTEN_DOWN { Trace::Row } else { Trace::None }
+        self.traceless = self.traceless.saturating_add(1);
+        Trace::None
+    }
+
+    /// How many events of this run were denied without a row.
+    pub(crate) fn traceless(&self) -> u64 {
+        self.traceless
     }
 }
 
@@ -57,9 +84,24 @@ pub(crate) fn excerpt(inbound: &mut Inbound) {
 mod tests {
     use super::*;
     use talaria_model::{
-        AccountId, Address, Chat, ChatId, ChatKind, EventId, FileId, FileRef, Message, Sender,
-        SenderId,
+        Address, Chat, ChatId, ChatKind, EventId, FileId, FileRef, Message, Sender, SenderId,
     };
+    use talaria_session::{Scope, SessionKey};
+    use talaria_store::{Delivered, JournalState, MemoryStore};
+
+    fn stranger(message: Message) -> Inbound {
+        Inbound {
+            id: EventId::literal("e"),
+            at: Timestamp::default(),
+            from: Sender { id: SenderId::literal("mallory"), name: None },
+            to: Address {
+                account: AccountId::literal("main"),
+                chat: Chat { id: ChatId::literal("c"), kind: ChatKind::Dm },
+                thread: None,
+            },
+            kind: InboundKind::Said(message),
+        }
+    }
 
     #[test]
     fn an_excerpt_of_a_denied_message_is_written_down_and_no_file() {
@@ -70,20 +112,31 @@ mod tests {
             size: 1,
         };
         let message = Message { text: "é".repeat(1000), files: vec![file], ..Message::default() };
-        let mut inbound = Inbound {
-            id: EventId::literal("e"),
-            at: Timestamp::default(),
-            from: Sender { id: SenderId::literal("mallory"), name: None },
-            to: Address {
-                account: AccountId::literal("main"),
-                chat: Chat { id: ChatId::literal("c"), kind: ChatKind::Dm },
-                thread: None,
-            },
-            kind: InboundKind::Said(message),
-        };
+        let mut inbound = stranger(message);
         excerpt(&mut inbound);
         let text = "é".repeat(EXCERPT / 2);
         assert_eq!(inbound.kind, InboundKind::Said(Message { text, ..Message::default() }));
+    }
+
+    #[tokio::test]
+    async fn a_restart_begins_no_new_day() {
+        let store = MemoryStore::new();
+        let account = AccountId::literal("main");
+        let begun = Timestamp::default() + DAY * 10;
+        let events = (0..WRITTEN_DOWN).map(|number| {
+            let mut inbound = stranger(Message::default());
+            inbound.id = EventId::new(format!("e{number}")).expect("an id");
+            let key = SessionKey::of(&inbound, Scope::default());
+            (key, inbound, JournalState::Denied("no".into()))
+        });
+        let events = events.collect();
+        let batch = Delivered { account: account.clone(), events, cursor: None, at: begun };
+        store.admit(batch).await.expect("admits");
+        for (later, trace) in [(DAY / 2, Trace::None), (DAY, Trace::Row), (DAY * 2, Trace::Row)] {
+            let now = begun + later;
+            let mut denials = Denials::resume(&store, &account, now).await.expect("reads");
+            assert_eq!(denials.count(now), trace, "{later:?} later");
+        }
     }
 
     #[test]
@@ -92,8 +145,9 @@ mod tests {
         for day in 1..=3 {
             let now = Timestamp::default() + DAY * day;
             let rows = (0..100_000).filter(|_| denials.count(now) == Trace::Row).count();
-            assert_eq!(rows, WRITTEN_DOWN as usize, "on day {day}");
+            assert_eq!(rows, WRITTEN_DOWN, "on day {day}");
         }
+        assert_eq!(denials.traceless(), 3 * (100_000 - WRITTEN_DOWN as u64));
         assert_eq!(denials.count(Timestamp::default()), Trace::Row, "a clock that was set back");
     }
 }

@@ -36,7 +36,8 @@ const UNNAMED: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many files are looked at, with every file that is saved, to find those that nothing names.
 const LOOKED_AT: usize = 64;
 
-/// How many files are looked at to make room for one that is being saved.
+/// How many files are looked at to make room for one that is being saved. The next look goes on from
+/// there: the oldest may be needed for years.
 const LOOKED_AT_FOR_ROOM: usize = 1024;
 
 /// A folder of files.
@@ -64,9 +65,14 @@ struct Shelves {
     ages: BTreeMap<FileId, Timestamp>,
     /// Bytes, of files that are being received too.
     used: u64,
-    /// Where the next look begins.
+    /// Where the next look for what nothing names begins.
     looked_at: Option<Place>,
+    /// Where the next look for room begins.
+    looked_at_for_room: Option<Place>,
 }
+
+/// What a file is called while it is being received.
+const INCOMING: &str = "incoming-";
 
 type Place = (Timestamp, FileId);
 
@@ -111,9 +117,12 @@ impl DiskFiles {
                         None => shelves.used += found.len(),
                     }
                 }
-            } else {
+            } else if shelf.file_name().to_string_lossy().starts_with(INCOMING) {
                 // Left behind by a run that ended while it received a file.
                 std::fs::remove_file(shelf.path())?;
+            } else {
+                // Somebody else's. It takes room all the same.
+                shelves.used += shelf.metadata()?.len();
             }
         }
         Ok(Self {
@@ -206,7 +215,20 @@ impl DiskFiles {
     async fn make_room(&self, bytes: u64) {
         let Some(records) = &self.records else { return };
         let then = before(records.clock.now(), YOUNG);
-        let places = self.lock().older_than(then, None, LOOKED_AT_FOR_ROOM);
+        let places = {
+            let mut shelves = self.lock();
+            let from = shelves.looked_at_for_room.take();
+            let mut places = shelves.older_than(then, from.as_ref(), LOOKED_AT_FOR_ROOM);
+            if let Some(from) = from {
+                // At the end it begins anew, as far as it has not looked yet.
+                let rest = LOOKED_AT_FOR_ROOM - places.len();
+                let first = shelves.older_than(then, None, rest);
+                places.extend(first.into_iter().take_while(|place| *place <= from));
+            }
+            shelves.looked_at_for_room =
+                places.last().filter(|_| places.len() == LOOKED_AT_FOR_ROOM).cloned();
+            places
+        };
         self.let_go(records, places, Use::Past, bytes).await;
     }
 
@@ -311,7 +333,7 @@ impl FileStore for DiskFiles {
     ) -> Result<FileRef, FileError> {
         self.tidy().await;
         let number = self.temporary.fetch_add(1, Ordering::Relaxed);
-        let temporary = self.folder.join(format!("incoming-{}-{number}", std::process::id()));
+        let temporary = self.folder.join(format!("{INCOMING}{}-{number}", std::process::id()));
         let received = match self.receive(&temporary, bytes).await {
             Ok(received) => received,
             Err(error) => {
@@ -564,6 +586,43 @@ mod tests {
         let files = DiskFiles::open(folder.path().into(), 100, 1000).expect("opens");
         assert_eq!(files.lock().used, 0);
         assert_eq!(std::fs::read_dir(folder.path()).expect("lists").count(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_somebody_else_put_there_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("notes.txt"), "mine").expect("writes");
+        let files = DiskFiles::open(folder.path().into(), 100, 1000).expect("opens");
+        assert_eq!(files.lock().used, 4);
+        assert!(folder.path().join("notes.txt").exists());
+    }
+
+    #[tokio::test]
+    async fn what_is_past_goes_however_much_is_needed_that_is_older() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = MemoryStore::new();
+        let old = UNIX_EPOCH + DAY;
+        let mut all = Vec::new();
+        for number in 0..=LOOKED_AT_FOR_ROOM {
+            let id = FileId::new(format!("{number:064x}")).expect("an id");
+            let shelf = folder.path().join(&id.as_str()[..2]);
+            std::fs::create_dir_all(&shelf).expect("a shelf");
+            std::fs::write(shelf.join(id.as_str()), "x").expect("writes");
+            let file = std::fs::File::options().write(true).open(shelf.join(id.as_str()));
+            file.expect("opens").set_modified(old).expect("is old");
+            let file = FileRef { id, name: "f".into(), mime: "text/plain".into(), size: 1 };
+            let is_last = number == LOOKED_AT_FOR_ROOM;
+            let state = if is_last { JournalState::Handled } else { JournalState::Unread };
+            mention(&store, &file, state).await;
+            all.push(file);
+        }
+        let quota = all.len() as u64;
+        let files = forgetful(&folder, quota, &store, Duration::ZERO);
+        let full = files.save("new", None, bytes(&[b"n"])).await;
+        assert!(matches!(full, Err(FileError::Full { .. })), "it has not looked that far");
+        files.save("new", None, bytes(&[b"n"])).await.expect("there is room");
+        assert!(!is_kept(&files, all.last().expect("some")).await);
+        assert!(is_kept(&files, &all[0]).await);
     }
 
     #[tokio::test]

@@ -18,8 +18,8 @@ const LONGEST_TEXT: usize = 256 * 1024;
 /// As it is recorded beside a message whose text is longer.
 const TOO_LONG: &str = "the text is longer than the gateway takes; its end is not kept";
 
-/// Makes a batch durable, tells the platform, and hands the events to their lanes. On an error
-/// nothing was stored and the platform has not been told: it will deliver again.
+/// Makes a batch durable, tells the platform, and hands the events to their lanes. On an error the
+/// platform has not been told: it will deliver again what was not stored.
 pub(crate) async fn admit(
     shared: &Arc<Shared>,
     account: &ConnectedAccount,
@@ -33,7 +33,19 @@ pub(crate) async fn admit(
         cursor: cursor.map(|cursor| cursor.0),
         at: shared.clock.now(),
     };
-    let mut admitted = shared.store.admit(delivered).await?.into_iter();
+    let mut admitted = match shared.store.admit(delivered).await {
+        Ok(admitted) => admitted.into_iter(),
+        Err(error) => {
+            // Its answer may have been lost and not the batch. Then the platform's repeat is no news
+            // and goes nowhere, so the lanes look for themselves.
+            for (key, _, state) in judged.into_iter().flatten() {
+                if state == JournalState::Unread {
+                    crate::lanes::look(shared, key);
+                }
+            }
+            return Err(error);
+        }
+    };
     let mut verdicts = Vec::with_capacity(judged.len());
     let mut heard = Vec::with_capacity(judged.len());
     for judged in judged {

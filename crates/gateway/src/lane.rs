@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use talaria_model::{AgentEvent, Entry, Inbound, Outbound, OutboundId, Seq, TurnId};
 use talaria_platform::lower;
-use talaria_session::{Closed, Effect, Ended, Event, Session, SessionKey, Start, TurnInHand};
+use talaria_session::{
+    Closed, Effect, Ended, Event, Phase, Session, SessionKey, Start, TurnInHand,
+};
 use talaria_store::{Commit, JournalChange, JournalState, StoreError};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
-use crate::backoff::Backoff;
 use crate::delivery::{shows_words, with_room_for_mark, withdrawal};
 use crate::preview::Past;
 use crate::shared::Shared;
@@ -42,6 +43,8 @@ pub(crate) struct Lane {
     pub(crate) key: SessionKey,
     inbox: Mutex<Inbox>,
     wake: Notify,
+    /// Held from when the session is taken up after a restart until it has nothing in hand, or asks.
+    seat: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 #[derive(Default)]
@@ -94,7 +97,7 @@ impl Inbox {
 
 impl Lane {
     pub(crate) fn new(key: SessionKey) -> Self {
-        Self { key, inbox: Mutex::default(), wake: Notify::new() }
+        Self { key, inbox: Mutex::default(), wake: Notify::new(), seat: Mutex::default() }
     }
 
     pub(crate) fn push(&self, seq: Seq, inbound: Inbound, room: usize) {
@@ -123,6 +126,21 @@ impl Lane {
         }
         drop(inbox);
         self.wake.notify_one();
+    }
+
+    pub(crate) fn look(&self) {
+        self.lock().leave_to_journal();
+        self.wake.notify_one();
+    }
+
+    /// Keeps a seat among the sessions that are taken up at the same time.
+    pub(crate) fn sit(&self, seat: OwnedSemaphorePermit) {
+        *self.seat.lock().unwrap_or_else(PoisonError::into_inner) = Some(seat);
+        self.wake.notify_one();
+    }
+
+    fn stand_up(&self) {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     pub(crate) fn restart(&self, ended: Ended) {
@@ -171,7 +189,7 @@ impl Lane {
 
 /// Runs a lane until its session has had nothing to do for a while.
 pub(crate) async fn run(shared: Arc<Shared>, lane: Arc<Lane>) {
-    let mut backoff = Backoff::default();
+    let mut backoff = shared.spread.backoff();
     while let Err(Panicked) = calm(drive(&shared, &lane)).await {
         // From the store again, as after a restart, but nobody died.
         tracing::error!(session = %lane.key, "a lane panicked");
@@ -215,7 +233,7 @@ struct Driver {
 
 impl Driver {
     async fn load(shared: &Arc<Shared>, lane: &Arc<Lane>) -> Result<Self, StoreError> {
-        let mut backoff = Backoff::default();
+        let mut backoff = shared.spread.backoff();
         let mut session = loop {
             match shared.store.load(&lane.key).await {
                 Err(error @ StoreError::Unavailable { .. }) => {
@@ -261,6 +279,10 @@ impl Driver {
                 return next;
             }
             let idle = self.session.as_ref().is_none_or(|session| session.hand().is_none());
+            let asks = |session: &Session| matches!(session.phase, Phase::Asking { .. });
+            if idle || self.session.as_ref().is_some_and(asks) {
+                self.lane.stand_up();
+            }
             let now = self.shared.clock.now();
             let wait = match self.session.as_ref().and_then(Session::wake_at) {
                 Some(at) => at.since(now) + LAST_WORDS,
@@ -271,6 +293,7 @@ impl Driver {
                 return Next::Leave;
             }
             tokio::select! {
+                biased;
                 () = self.lane.wake.notified() => {}
                 () = self.shared.clock.sleep(wait) => {
                     return if idle { Next::Leave } else { Next::Event(Event::Woke, None) };
@@ -335,7 +358,7 @@ impl Driver {
                 part: 0,
             });
         }
-        let mut backoff = Backoff::default();
+        let mut backoff = self.shared.spread.backoff();
         let mut failures = 0;
         let mut panics = 0;
         loop {
@@ -373,7 +396,7 @@ impl Driver {
                 }
             };
             let parcels = commit.outbox.clone();
-            crate::chats::decide(&self.shared, &parcels).await;
+            let _deciding = crate::chats::decide(&self.shared, &parcels).await;
             // A model is not asked again for every time that the disk is full.
             let begins = (failures == 0).then(|| self.begins_at_once(&effects)).flatten();
             match self.write(commit, &next, begins).await {

@@ -1,11 +1,12 @@
 //! All lanes: one per session that has something to do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use talaria_model::{Inbound, Seq};
 use talaria_session::{Ended, SessionKey, is_control};
 use talaria_store::StoreError;
+use tokio::sync::Semaphore;
 
 use crate::lane::{self, Lane};
 use crate::shared::Shared;
@@ -14,12 +15,24 @@ use crate::shared::Shared;
 const PAGE: usize = 500;
 
 /// The lanes that are in memory.
-#[derive(Default)]
 pub(crate) struct Lanes {
     lanes: Mutex<HashMap<SessionKey, Arc<Lane>>>,
+    /// How the last run ended, for as long as some of its sessions are still to be taken up.
+    resuming: Mutex<Option<Ended>>,
+    /// How many of them are taken up at the same time.
+    seats: Arc<Semaphore>,
 }
 
 impl Lanes {
+    pub(crate) fn new(seats: usize) -> Self {
+        let seats = Arc::new(Semaphore::new(seats));
+        Self { lanes: Mutex::default(), resuming: Mutex::default(), seats }
+    }
+
+    fn resuming(&self) -> MutexGuard<'_, Option<Ended>> {
+        self.resuming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }
@@ -59,19 +72,67 @@ pub(crate) fn offer(shared: &Arc<Shared>, key: SessionKey, seq: Seq, inbound: In
     });
 }
 
-/// Takes up every session that the last run left with something to do.
+/// Lets a session's lane look into the journal for what nobody told it of.
+pub(crate) fn look(shared: &Arc<Shared>, key: SessionKey) {
+    with_lane(shared, key, Lane::look);
+}
+
+/// Takes up every session that the last run left with something to do, as many at a time as there are
+/// seats. Returns once the seats are taken or nobody is left; the rest goes on in the background, so
+/// that memory does not grow with what waits. A session that hears something new meanwhile is taken up
+/// before its turn.
 pub(crate) async fn resume(shared: &Arc<Shared>, ended: Ended) -> Result<(), StoreError> {
-    let mut after = None;
-    loop {
-        let page = shared.store.restless(after, PAGE).await?;
-        after = page.last().cloned();
-        let last = page.len() < PAGE;
-        for key in page {
-            with_lane(shared, key, |lane| lane.restart(ended));
+    *shared.lanes.resuming() = Some(ended);
+    let mut restless = Restless::default();
+    while let Some(key) = restless.next(shared).await? {
+        match shared.lanes.seats.clone().try_acquire_owned() {
+            Ok(seat) => with_lane(shared, key, |lane| lane.sit(seat)),
+            Err(_) => {
+                shared.tasks.spawn(resume_rest(shared.clone(), restless, key));
+                return Ok(());
+            }
         }
-        if last {
-            return Ok(());
+    }
+    shared.lanes.resuming().take();
+    Ok(())
+}
+
+async fn resume_rest(shared: Arc<Shared>, mut restless: Restless, first: SessionKey) {
+    let mut next = Some(first);
+    let mut backoff = shared.spread.backoff();
+    while let Some(key) = next {
+        let Ok(seat) = shared.lanes.seats.clone().acquire_owned().await else { return };
+        with_lane(&shared, key, |lane| lane.sit(seat));
+        next = loop {
+            match restless.next(&shared).await {
+                Ok(next) => break next,
+                Err(error) => {
+                    tracing::warn!(%error, "the sessions of the last run cannot be read");
+                    shared.clock.sleep(backoff.next()).await;
+                }
+            }
+        };
+    }
+    shared.lanes.resuming().take();
+}
+
+/// The sessions that the last run left with something to do, page by page.
+#[derive(Default)]
+struct Restless {
+    page: VecDeque<SessionKey>,
+    after: Option<SessionKey>,
+    is_last: bool,
+}
+
+impl Restless {
+    async fn next(&mut self, shared: &Shared) -> Result<Option<SessionKey>, StoreError> {
+        if self.page.is_empty() && !self.is_last {
+            let page = shared.store.restless(self.after.clone(), PAGE).await?;
+            self.after = page.last().cloned();
+            self.is_last = page.len() < PAGE;
+            self.page = page.into();
         }
+        Ok(self.page.pop_front())
     }
 }
 
@@ -79,6 +140,11 @@ fn with_lane(shared: &Arc<Shared>, key: SessionKey, tell: impl FnOnce(&Lane)) {
     let mut lanes = shared.lanes.lock();
     let lane = lanes.entry(key).or_insert_with_key(|key| {
         let lane = Arc::new(Lane::new(key.clone()));
+        // What the last run left goes before what is told here. For a session that has been taken up
+        // already and left, this is one look into the journal too many.
+        if let Some(ended) = *shared.lanes.resuming() {
+            lane.restart(ended);
+        }
         shared.tasks.spawn(lane::run(shared.clone(), lane.clone()));
         lane
     });

@@ -93,12 +93,17 @@ impl Gateway {
         // What is old goes first: parcels of the last run before what its sessions say next, and
         // both before anything new is heard.
         let resumed = async {
+            accounts::resume(&shared).await?;
             shared.owed.resume(shared.store.as_ref()).await?;
             chats::resume(&shared).await?;
             lanes::resume(&shared, ended).await
         };
         if let Err(error) = resumed.await {
             shared.tasks.stop().await;
+            // Nobody died here, and the next start must not think so.
+            if let Err(error) = shared.store.close().await {
+                tracing::warn!(%error, "the store could not be closed");
+            }
             return Err(error);
         }
         accounts::start(&shared);
@@ -160,6 +165,7 @@ impl Gateway {
             }
         };
         tokio::select! {
+            biased;
             () = quiet => {}
             () = shared.clock.sleep(grace) => {
                 tracing::info!(turns = shared.turns_in_hand(), "leaving turns for the next run");

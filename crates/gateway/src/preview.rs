@@ -6,7 +6,7 @@ use talaria_agent::Preview;
 use talaria_model::OutboundId;
 use tokio::sync::watch;
 
-use crate::chats::Chat;
+use crate::chats::{Chat, Voice};
 
 /// What is being shown in a chat.
 #[derive(Clone)]
@@ -32,16 +32,17 @@ pub(crate) enum Past {
 /// stays until the answer replaces it.
 pub(crate) struct Live {
     shown: Option<(Arc<Chat>, OutboundId)>,
+    _voice: Voice,
 }
 
 impl Live {
-    pub(crate) fn new(chat: Arc<Chat>, id: OutboundId) -> Self {
-        Self { shown: Some((chat, id)) }
+    pub(crate) fn new(chat: Arc<Chat>, id: OutboundId, voice: Voice) -> Self {
+        Self { shown: Some((chat, id)), _voice: voice }
     }
 
     /// For chats that show nothing before it is finished.
-    pub(crate) fn nothing() -> Self {
-        Self { shown: None }
+    pub(crate) fn silent(voice: Voice) -> Self {
+        Self { shown: None, _voice: voice }
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::accounts::Accounts;
+use crate::backoff::Spread;
 use crate::chats::Chats;
 use crate::lanes::Lanes;
 use crate::owed::Owed;
@@ -80,6 +81,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     pub(crate) intake_closed: CancellationToken,
     pub(crate) started: Timestamp,
+    pub(crate) spread: Spread,
 }
 
 impl Shared {
@@ -95,7 +97,7 @@ impl Shared {
             rules,
             limits,
             accounts: Accounts::new(accounts),
-            lanes: Lanes::default(),
+            lanes: Lanes::new(limits.turns_at_once),
             chats: Chats::default(),
             owed: Owed::default(),
             turn_permits: Arc::new(Semaphore::new(limits.turns_at_once)),
@@ -104,6 +106,7 @@ impl Shared {
             tasks: Tasks::default(),
             intake_closed: CancellationToken::new(),
             started,
+            spread: Spread::new(started),
         })
     }
 

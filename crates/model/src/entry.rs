@@ -59,6 +59,9 @@ pub enum EntryBody {
         /// How it went out; none for a step that was followed by tool calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sent: Option<OutboundId>,
+        /// Whether it is all that was to be said.
+        #[serde(default, skip_serializing_if = "Extent::is_whole")]
+        extent: Extent,
     },
     /// A tool returned.
     Returned {
@@ -132,4 +135,21 @@ pub struct Question {
     pub text: String,
     /// The answers offered; empty for a free answer.
     pub choices: Vec<Choice>,
+}
+
+/// How much of an answer there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// It broke off; the text says why.
+    BrokenOff,
+}
+
+impl Extent {
+    fn is_whole(&self) -> bool {
+        *self == Self::Whole
+    }
 }

@@ -23,7 +23,7 @@ pub use capabilities::{
     TextLimit, Typing, Unit,
 };
 pub use content::{Choice, Content};
-pub use entry::{Entry, EntryBody, Question, ToolCall, Usage};
+pub use entry::{Entry, EntryBody, Extent, Question, ToolCall, Usage};
 pub use file::FileRef;
 pub use id::{
     AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, SenderId,

@@ -182,7 +182,7 @@ fn row(cells: &[Vec<Span>], columns: &[Align], widths: &[usize]) -> Vec<Line> {
 
 /// One item per row, its values below each other under the titles of their columns.
 fn records(head: &[Cell], rows: &[Vec<Cell>], width: usize) -> Vec<Line> {
-    let labels = labels(head);
+    let labels = labels(head, rows);
     let titles = labels.is_none().then_some(head);
     let sign = Line::of("• ", Look::CYAN);
     let room = Line::of("  ", Look::PLAIN);

@@ -47,10 +47,16 @@ pub(crate) fn padding(align: Align, text: usize, column: usize) -> (usize, usize
     }
 }
 
-/// The titles as labels for single values, unless repeating them would drown the values.
-pub(crate) fn labels(head: &[Cell]) -> Option<Vec<String>> {
+/// The titles as labels for single values, unless repeating them would drown the values or one of them
+/// has no value that it could stand beside.
+pub(crate) fn labels(head: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<String>> {
     let labels: Vec<String> = head.iter().map(|cell| words(cell)).collect();
-    labels.iter().all(|label| label.width() <= LONGEST_LABEL).then_some(labels)
+    let has_value =
+        |column: usize| rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.is_empty()));
+    let is_label = |(column, label): (usize, &String)| {
+        label.width() <= LONGEST_LABEL && (label.is_empty() || has_value(column))
+    };
+    labels.iter().enumerate().all(is_label).then_some(labels)
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn aligned(columns: &[Align], head: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<S
 
 /// One item per row, its values below each other under the titles of their columns.
 fn records(head: &[Cell], rows: &[Vec<Cell>]) -> Vec<String> {
-    let labels = labels(head);
+    let labels = labels(head, rows);
     let titles = labels.is_none().then_some(head);
     let mut lines = Vec::new();
     for row in titles.into_iter().chain(rows.iter().map(Vec::as_slice)) {

@@ -90,7 +90,7 @@ pub struct TurnInHand {
     pub answered: Option<Answered>,
     /// The delivery that the next thing it says will have. Its preview has it already.
     pub delivery: u32,
-    /// Deliveries it has made.
+    /// Deliveries it has made since it last took something up.
     #[serde(default)]
     pub spoken: u32,
     /// When it has to be over.

@@ -1,8 +1,8 @@
 //! What a session does with each event: one flat match and its verbs.
 
 use talaria_model::{
-    Act, AgentEvent, Answer, ChoiceId, Content, Entry, EntryBody, Failure, Inbound, InboundKind,
-    Outbound, OutboundId, Question, Sender, Seq, Timestamp, TurnId, Word,
+    Act, AgentEvent, Answer, ChoiceId, Content, Entry, EntryBody, Extent, Failure, Inbound,
+    InboundKind, Outbound, OutboundId, Question, Sender, Seq, Timestamp, TurnId, Word,
 };
 
 use crate::command::{self, Command, Parsed};
@@ -67,7 +67,11 @@ impl Session {
                 self.waiting.push_back(said);
                 self.start_next(now, effects);
             }
-            Phase::Thinking(hand) if hand.from.id == said.from.id => {
+            // Not past what the same person said before and has to wait behind somebody else.
+            Phase::Thinking(hand)
+                if hand.from.id == said.from.id
+                    && !self.waiting.iter().any(|before| before.from.id == said.from.id) =>
+            {
                 effects.push(Effect::Take(said.seq));
                 effects.push(steer(&hand.turn, &said));
                 hand.steers.push(said);
@@ -202,8 +206,9 @@ impl Session {
             AgentEvent::Stepped { text, calls, reasoning, usage } => {
                 self.usage += usage;
                 let sent = self.speak(Content::text(text.clone()), effects);
+                let (files, extent) = (Vec::new(), Extent::Whole);
                 let body =
-                    EntryBody::Answered { text, files: Vec::new(), calls, reasoning, usage, sent };
+                    EntryBody::Answered { text, files, calls, reasoning, usage, sent, extent };
                 self.record(body, now, effects);
             }
             AgentEvent::Calling { call } => {
@@ -231,7 +236,9 @@ impl Session {
                     Content { text: text.clone(), files: files.clone(), ..Content::default() };
                 let sent = self.speak(content, effects);
                 let calls = Vec::new();
-                let body = EntryBody::Answered { text, files, calls, reasoning, usage, sent };
+                let extent = Extent::Whole;
+                let body =
+                    EntryBody::Answered { text, files, calls, reasoning, usage, sent, extent };
                 self.record(body, now, effects);
                 self.over(now, effects);
             }
@@ -266,6 +273,7 @@ impl Session {
         let (taken, left) =
             std::mem::take(&mut hand.steers).into_iter().partition(|said| seqs.contains(&said.seq));
         hand.steers = left;
+        hand.spoken = 0;
         let taken: Vec<Waiting> = taken;
         hand.seqs.extend(taken.iter().map(|said| said.seq));
         for said in taken {
@@ -287,6 +295,7 @@ impl Session {
                 reasoning: None,
                 usage: Default::default(),
                 sent,
+                extent: Extent::BrokenOff,
             },
             (true, Some(sent)) => EntryBody::Noticed { text: reason, choices: Vec::new(), sent },
             (true, None) => return self.over(now, effects),
@@ -491,14 +500,19 @@ impl Session {
             Phase::Stopping(_) => "stopping",
         };
         format!(
-            "Conversation `{}`: {doing}. {} turns, {} tokens in, {} tokens out, {} messages waiting.",
+            "Conversation `{}`: {doing}. {}, {} in, {} out, {} waiting.",
             self.id,
-            self.turns,
-            self.usage.input + self.usage.cache_read + self.usage.cache_write,
-            self.usage.output,
-            self.waiting.len(),
+            counted(self.turns.into(), "turn"),
+            counted(self.usage.input + self.usage.cache_read + self.usage.cache_write, "token"),
+            counted(self.usage.output, "token"),
+            counted(self.waiting.len() as u64, "message"),
         )
     }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 /// Lets a turn go on, and tells it again what it had not taken up. A question that was answered is

@@ -223,6 +223,25 @@ fn a_steer_that_came_too_late_starts_the_next_turn() {
 }
 
 #[test]
+fn nobody_overtakes_what_they_said_themselves_and_has_to_wait() {
+    // Behind bob, alice waits with her second message; her third does not go before it.
+    check(
+        "alice: hello / stop button / bob: one / alice: two / agent: stopped / agent: finishes hi",
+        &[
+            "post 3: hi",
+            "record answer: hi",
+            "bind #4 to turn 3",
+            "record alice: two",
+            "start turn 3",
+        ],
+    );
+    check(
+        "alice: a / stop button / alice: b / bob: c / alice: d / agent: stopped / alice: e",
+        &["take #6"],
+    );
+}
+
+#[test]
 fn waiting_messages_of_another_person_get_a_turn_of_their_own() {
     check(
         "alice: hello / stop button / alice: one / alice: two / bob: three / agent: stopped",
@@ -397,6 +416,17 @@ fn an_empty_answer_is_not_silence() {
         "alice: hello / agent: finishes ",
         &[
             "post 1: The model returned an empty answer.",
+            "record notice: The model returned an empty answer.",
+        ],
+    );
+}
+
+#[test]
+fn an_empty_answer_to_what_was_taken_up_since_the_last_words_is_not_silence() {
+    check(
+        "alice: hello / agent: steps Let me look. / alice: and you? / agent: took 2 / agent: finishes ",
+        &[
+            "post 2: The model returned an empty answer.",
             "record notice: The model returned an empty answer.",
         ],
     );

@@ -95,6 +95,15 @@ pub trait Store: Send + Sync + 'static {
     /// is there already changes nothing.
     async fn tell(&self, notice: &Outbound, at: Timestamp) -> Result<(), StoreError>;
 
+    /// When rows of an account arrived that were not let in, since then and not forgotten yet, the
+    /// oldest first.
+    async fn denied(
+        &self,
+        account: &AccountId,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Timestamp>, StoreError>;
+
     /// What each of these files is kept for, in the order in which they are named.
     async fn uses(&self, files: &[FileId]) -> Result<Vec<Use>, StoreError>;
 

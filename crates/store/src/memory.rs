@@ -374,6 +374,21 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn denied(
+        &self,
+        account: &AccountId,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Timestamp>, StoreError> {
+        let kept = self.lock();
+        let denied = kept.journal.values().filter(|row| {
+            row.account == *account
+                && row.at >= since
+                && matches!(row.state, JournalState::Denied(_))
+        });
+        Ok(denied.map(|row| row.at).take(limit).collect())
+    }
+
     async fn uses(&self, files: &[FileId]) -> Result<Vec<Use>, StoreError> {
         let kept = self.lock();
         Ok(files.iter().map(|file| kept.use_of(file)).collect())

@@ -24,6 +24,26 @@ impl Dice {
         Self { seed, random: StdRng::seed_from_u64(seed) }
     }
 
+    /// The same choices for the same seed.
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, random: StdRng::seed_from_u64(seed) }
+    }
+
+    /// Dice of their own for somebody else, who thereby does not change what these throw.
+    pub fn split(&mut self) -> Self {
+        Self::seeded(self.random.random())
+    }
+
+    /// Yes one time in so many.
+    pub fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+
+    /// One of these.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.random.random_range(0..from.len())]
+    }
+
     /// What to run it again with.
     pub fn seed(&self) -> u64 {
         self.seed

@@ -2,7 +2,8 @@
 //!
 //! `Vendor` plays the platform behind a loopback account, `FakeLlm` the model, `GatewayProcess` runs
 //! the real binary, `ScriptedAgent` stands in for an agent. They know the gateway only from outside,
-//! by its documented lines and files: sharing code with it would hide its mistakes.
+//! by its documented lines and files: sharing code with it would hide its mistakes. `sim` is the other
+//! way round: it holds a whole gateway and makes the world around it.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "peers live in real time and in tasks of their own")]
 
@@ -12,6 +13,7 @@ mod echo;
 mod llm;
 pub mod platform_contract;
 mod process;
+pub mod sim;
 mod vendor;
 mod waiting;
 

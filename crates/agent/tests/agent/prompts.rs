@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use serde_json::json;
 use talaria_agent::{EffectClass, Part, Prompt, PromptMessage, Sight};
-use talaria_model::{CallId, EntryBody, FileId, OutboundId, SessionId, ToolCall, TurnId, Usage};
+use talaria_model::{
+    CallId, EntryBody, Extent, FileId, OutboundId, SessionId, ToolCall, TurnId, Usage,
+};
 
 use crate::stage::{Files, Model, Stage, alice, call, calls, file, says};
 
@@ -20,6 +22,7 @@ fn answered(text: &str, calls: Vec<ToolCall>) -> EntryBody {
         reasoning: None,
         usage: Usage::default(),
         sent: None,
+        extent: Extent::Whole,
     }
 }
 

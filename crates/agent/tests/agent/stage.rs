@@ -14,9 +14,9 @@ use talaria_agent::{
 };
 use talaria_clock::{Clock, FakeClock, SystemClock};
 use talaria_model::{
-    AccountId, Address, AgentEvent, CallId, Chat, ChatId, ChatKind, Entry, EntryBody, FileId,
-    FileRef, OutboundId, Question, Sender, SenderId, SessionId, Timestamp, ToolCall, TurnId, Usage,
-    Word,
+    AccountId, Address, AgentEvent, CallId, Chat, ChatId, ChatKind, Entry, EntryBody, Extent,
+    FileId, FileRef, OutboundId, Question, Sender, SenderId, SessionId, Timestamp, ToolCall,
+    TurnId, Usage, Word,
 };
 
 /// What the model does next.
@@ -310,8 +310,16 @@ impl Stage {
         match event.clone() {
             AgentEvent::Stepped { text, calls, reasoning, usage } => {
                 let files = Vec::new();
-                let sent = None;
-                self.record(EntryBody::Answered { text, files, calls, reasoning, usage, sent });
+                let (sent, extent) = (None, Extent::Whole);
+                self.record(EntryBody::Answered {
+                    text,
+                    files,
+                    calls,
+                    reasoning,
+                    usage,
+                    sent,
+                    extent,
+                });
             }
             AgentEvent::Calling { call } => self.started.push(call),
             AgentEvent::Called { call, output, files, failed } => {
@@ -334,8 +342,16 @@ impl Stage {
                 }
             }
             AgentEvent::Finished { text, files, reasoning, usage } => {
-                let (calls, sent) = (Vec::new(), None);
-                self.record(EntryBody::Answered { text, files, calls, reasoning, usage, sent });
+                let (calls, sent, extent) = (Vec::new(), None, Extent::Whole);
+                self.record(EntryBody::Answered {
+                    text,
+                    files,
+                    calls,
+                    reasoning,
+                    usage,
+                    sent,
+                    extent,
+                });
             }
             AgentEvent::Failed { said, .. } => {
                 if !said.is_empty() {
@@ -346,6 +362,7 @@ impl Stage {
                         reasoning: None,
                         usage: Usage::default(),
                         sent: None,
+                        extent: Extent::BrokenOff,
                     });
                 }
             }

@@ -244,7 +244,7 @@ fn a_process_that_dies_while_a_beginning_is_written_begins_it_again() {
 #[test]
 fn a_message_that_kills_the_process_before_its_beginning_is_durable_is_set_aside() {
     let mut world = World::new(SIMPLE);
-    let (points, quick) = (world.points.clone(), echo());
+    let (points, quick) = (world.ground.points.clone(), echo());
     let deadly = agent(move |stage| {
         let (points, quick) = (points.clone(), quick.clone());
         async move {
@@ -262,7 +262,7 @@ fn a_message_that_kills_the_process_before_its_beginning_is_durable_is_set_aside
     world.disk.begins_late(Verb::Commit, Duration::from_millis(10));
     world.vendor().say("alice", "home", "poison");
     let mut deaths = 0;
-    while world.live_until_it_dies(async |life| life.quiet().await) == End::Died {
+    while world.live_dangerously(async |life| life.quiet().await) == End::Died {
         deaths += 1;
         assert!(deaths < 10, "it goes on forever");
     }

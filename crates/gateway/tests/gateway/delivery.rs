@@ -307,3 +307,15 @@ fn a_settlement_that_cannot_be_stored_is_stored_later_and_nothing_is_sent_twice(
         assert_eq!(posts(&life.vendor).len(), 2);
     });
 }
+
+#[test]
+fn a_text_that_is_plain_already_is_not_read_as_markdown_when_it_is_sent_again() {
+    let fenced = agent(|stage| async move { stage.finish("one `` ``` two `` three").await });
+    let can = Capabilities { markup: Markup::Plain, ..SIMPLE };
+    World::new(can).with_agent(fenced).live(async |life| {
+        let reason = "no".to_owned();
+        life.vendor.first([Conduct::Refuses(SendError::Unreadable { reason })]);
+        life.vendor.say("alice", "home", "hello");
+        assert_eq!(life.texts("home", 1).await, ["one ``` two three"]);
+    });
+}

@@ -1,10 +1,14 @@
 //! What will never arrive is recorded with its reason, and people are told once, as soon as they can
 //! be told anything.
 
+use std::time::Duration;
+
+use talaria_clock::{Clock, SystemClock};
 use talaria_platform::SendError;
 use talaria_store::{ParcelState, Store, Told};
 
-use crate::world::{Conduct, End, Life, SIMPLE, Verb, World, agent};
+use crate::questions::question;
+use crate::world::{Conduct, EDITING, End, Life, SIMPLE, Verb, World, agent};
 
 fn gone() -> Conduct {
     Conduct::Refuses(SendError::Gone { reason: "kicked".into() })
@@ -200,5 +204,49 @@ fn what_a_platform_says_cannot_forge_formatting() {
         say(life, "two").await;
         let notice = notices(life).remove(0);
         assert!(notice.contains("\\[click\\]"), "{notice}");
+    });
+}
+
+#[test]
+fn a_notice_does_not_tear_an_answer_apart() {
+    for can in [SIMPLE, EDITING] {
+        let talkative = agent(|stage| async move {
+            if stage.said() != "look" {
+                return stage.finish(&stage.echo()).await;
+            }
+            stage.step("Let me look.").await;
+            SystemClock.sleep(Duration::from_secs(10)).await;
+            stage.step("Still looking.").await;
+            SystemClock.sleep(Duration::from_secs(10)).await;
+            stage.finish("Found it.").await;
+        });
+        let mut world = World::new(can).with_agent(talkative);
+        world.vendor().first([gone()]);
+        world.live(async |life| {
+            say(life, "one").await;
+            say(life, "look").await;
+            let notice = "1 earlier message could not be delivered (the chat is gone: kicked).";
+            let all = ["Let me look.", "Still looking.", "Found it.", notice];
+            assert_eq!(life.vendor.texts("home"), all);
+        });
+    }
+}
+
+#[test]
+fn a_question_does_not_hold_a_notice_back() {
+    let curious = agent(|mut stage| async move {
+        if stage.said() != "ask" {
+            return stage.finish(&stage.echo()).await;
+        }
+        stage.step("One thing.").await;
+        stage.ask(question("Which one?")).await;
+        stage.finish("Thanks.").await;
+    });
+    let mut world = World::new(SIMPLE).with_agent(curious);
+    world.vendor().first([gone()]);
+    world.live(async |life| {
+        say(life, "one").await;
+        say(life, "ask").await;
+        assert_eq!(notices(life).len(), 1);
     });
 }

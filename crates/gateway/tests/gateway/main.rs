@@ -17,4 +17,5 @@ mod stopping;
 mod storage;
 mod turns;
 mod withdrawals;
-mod world;
+
+use talaria_testkit::sim as world;

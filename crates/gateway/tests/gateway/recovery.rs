@@ -50,6 +50,35 @@ fn a_turn_in_hand_goes_on_in_the_next_run() {
 }
 
 #[test]
+fn more_sessions_than_can_be_taken_up_at_once_are_taken_up_in_turn_and_before_what_is_new() {
+    let chats: Vec<String> = (0..9).map(|n| format!("chat-{n}")).collect();
+    let mut world = World::new(SIMPLE).with_agent(slow());
+    world.live(async |life| {
+        for chat in &chats {
+            life.vendor.say("alice", chat, "old");
+        }
+        life.pass_seconds(60).await;
+    });
+    world.limits.turns_at_once = 2;
+    world.agent = agent(|stage| async move {
+        SystemClock.sleep(Duration::from_secs(10)).await;
+        let answer = stage.echo();
+        stage.finish(&answer).await;
+    });
+    world.live(async |life| {
+        life.pass_seconds(5).await;
+        for chat in &chats {
+            life.vendor.say("alice", chat, "new");
+        }
+        life.quiet().await;
+        for chat in &chats {
+            let texts = life.vendor.texts(chat).join(" ").replace("echo: ", "").replace(" / ", " ");
+            assert_eq!(texts, "old new", "{chat}");
+        }
+    });
+}
+
+#[test]
 fn what_a_turn_had_done_is_not_done_again() {
     let working = agent(|stage| async move {
         let done = stage.turn.entries.iter().any(
@@ -428,4 +457,20 @@ fn an_answer_is_an_answer_although_the_process_died_right_after_it_was_decided()
         life.quiet().await;
         assert_eq!(life.vendor.texts("home").len(), 1);
     });
+}
+
+#[test]
+fn a_start_that_fails_is_not_a_death() {
+    let mut world = World::new(SIMPLE).with_agent(slow());
+    world.vendor().say("alice", "home", "hello");
+    for _ in 0..4 {
+        world.live(async |life| {
+            life.pass_seconds(10).await;
+            life.gateway.stop(Duration::from_secs(1)).await;
+        });
+        world.disk.fails(Verb::Restless, 1);
+        assert!(world.try_start(Duration::from_secs(1)).is_err());
+    }
+    world.agent = echo();
+    world.live(async |life| assert_eq!(life.texts("home", 1).await, ["echo: hello"]));
 }

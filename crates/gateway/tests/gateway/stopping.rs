@@ -8,7 +8,7 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_model::{ChoiceId, Failure, Word};
 
 use crate::questions::question;
-use crate::world::{Deeds, EDITING, Life, SIMPLE, Verb, World, agent, built_in};
+use crate::world::{EDITING, Life, SIMPLE, Verb, World, agent};
 
 /// Says `/stop` in a chat and waits for the word that it has stopped, at most a second.
 async fn stop(life: &Life, chat: &str) {
@@ -121,7 +121,7 @@ fn a_turn_that_asks_can_be_stopped() {
 
 #[test]
 fn a_turn_that_uses_a_tool_can_be_stopped() {
-    World::new(SIMPLE).with_agent(built_in(&Deeds::default())).live(async |life| {
+    World::new(SIMPLE).with_model().live(async |life| {
         life.vendor.say("alice", "home", "hang yourself up");
         life.pass_seconds(60).await;
         stop(life, "home").await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use talaria_clock::{Clock, SystemClock};
 use talaria_store::Store;
 
-use crate::world::{EDITING, MARK, SIMPLE, Verb, World, agent};
+use crate::world::{EDITING, Hears, MARK, SIMPLE, Verb, World, agent};
 
 #[test]
 fn a_step_that_cannot_be_stored_is_taken_again_and_answered_once() {
@@ -189,5 +189,18 @@ fn a_store_that_breaks_down_in_the_middle_of_anything_loses_nothing() {
                 assert_eq!(open, 0, "{verb:?} {times}: {counts:?}, {texts:?}");
             });
         }
+    }
+}
+
+#[test]
+fn what_was_stored_although_the_store_denied_it_is_answered_at_once_and_once() {
+    for hears in [Hears::Stream, Hears::Requests, Hears::Poll, Hears::Envelopes] {
+        World::hearing(SIMPLE, hears).live(async |life| {
+            life.disk.lies(Verb::Admit, 1);
+            life.vendor.say("alice", "home", "hello");
+            life.pass_seconds(1).await;
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("home"), ["echo: hello"], "{hears:?}");
+        });
     }
 }

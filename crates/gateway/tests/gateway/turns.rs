@@ -8,7 +8,6 @@ use talaria_agent::{Agent, Running, Turn};
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{AgentEvent, CallId, EntryBody, Failure, ToolCall, Usage, Word};
 use talaria_session::Phase;
-use talaria_store::Store;
 
 use crate::questions::question;
 use crate::world::{EDITING, SIMPLE, World, agent, echo, key};

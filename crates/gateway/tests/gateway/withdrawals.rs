@@ -230,13 +230,16 @@ fn an_answer_whose_preview_somebody_removed_is_said_anew() {
         SystemClock.sleep(Duration::from_secs(5)).await;
         stage.finish("The whole answer.").await;
     });
-    for can in [EDITING, keyed(EDITING)] {
+    // Where repeats are not recognised, nobody can be sure that the preview is gone.
+    let marked =
+        "*(sent again after an interruption; you may have seen this)*\n\nThe whole answer.";
+    for (can, said) in [(EDITING, marked), (keyed(EDITING), "The whole answer.")] {
         World::new(can).with_agent(telling.clone()).live(async |life| {
             life.vendor.say("alice", "home", "hello");
             life.texts("home", 1).await;
             life.vendor.wipe();
             life.quiet().await;
-            assert_eq!(life.vendor.texts("home"), ["The whole answer."]);
+            assert_eq!(life.vendor.texts("home"), [said]);
             assert_eq!(life.disk.counts().await.unwrap().failed, 0);
         });
     }

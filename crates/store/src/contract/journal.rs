@@ -257,6 +257,17 @@ pub async fn a_row_that_was_not_let_in_stays_so_and_begins_no_conversation(harne
         assert_eq!(store.counts().await.map(|counts| counts.denied), Ok(1));
     }
     let store = harness.open().await;
+    let later = admit_as(&*store, &chat, "3", denied.clone(), at(4)).await;
+    assert!(later > known);
+    for (bot, since, limit, expected) in [
+        ("bot", 1, 10, vec![at(1), at(4)]),
+        ("bot", 1, 1, vec![at(1)]),
+        ("bot", 2, 10, vec![at(4)]),
+        ("bot", 5, 10, Vec::new()),
+        ("other", 0, 10, Vec::new()),
+    ] {
+        assert_eq!(store.denied(&account(bot), at(since), limit).await, Ok(expected));
+    }
     let repeat = Delivered {
         account: account("bot"),
         events: vec![(chat.clone(), said(&chat, "1", "1"), denied)],
@@ -264,6 +275,6 @@ pub async fn a_row_that_was_not_let_in_stays_so_and_begins_no_conversation(harne
         at: at(2),
     };
     assert_eq!(store.admit(repeat).await, Ok(vec![Admitted::Repeated(seq)]));
-    assert_eq!(store.prune(at(5)).await, Ok(1));
+    assert_eq!(store.prune(at(5)).await, Ok(2));
     assert_eq!(store.counts().await.map(|counts| counts.denied), Ok(0));
 }

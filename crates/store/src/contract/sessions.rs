@@ -186,6 +186,7 @@ pub async fn entries_come_back_as_they_were(harness: &dyn Harness) {
             reasoning: Some("signed".into()),
             usage: Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 },
             sent: Some(id.clone()),
+            extent: talaria_model::Extent::BrokenOff,
         },
         EntryBody::Returned {
             call: CallId::literal("call"),

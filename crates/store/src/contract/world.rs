@@ -119,6 +119,7 @@ pub(super) fn answer(number: u32, text: &str) -> Entry {
         reasoning: None,
         usage: Usage::default(),
         sent: None,
+        extent: talaria_model::Extent::Whole,
     };
     Entry { number, at: at(1), turn: None, body }
 }

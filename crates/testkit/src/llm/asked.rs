@@ -49,13 +49,22 @@ impl Asked {
 
     /// What people said since the model's last whole answer.
     pub fn said(&self) -> String {
-        let since = self
+        let said = self.unanswered().iter().filter(|message| message.role == "user");
+        said.map(|message| message.content.text()).collect::<Vec<_>>().join(" / ")
+    }
+
+    /// Whether the model has called a tool since its last whole answer.
+    pub fn has_called(&self) -> bool {
+        self.unanswered().iter().any(|message| message.tool_calls)
+    }
+
+    /// What stands behind the model's last whole answer.
+    fn unanswered(&self) -> &[Message] {
+        let last = self
             .messages
             .iter()
-            .rposition(|message| message.role == "assistant" && !message.tool_calls)
-            .map_or(0, |place| place + 1);
-        let said = self.messages[since..].iter().filter(|message| message.role == "user");
-        said.map(|message| message.content.text()).collect::<Vec<_>>().join(" / ")
+            .rposition(|message| message.role == "assistant" && !message.tool_calls);
+        &self.messages[last.map_or(0, |place| place + 1)..]
     }
 
     /// What the last tool returned, when that is what the model is to go on from.

@@ -172,6 +172,7 @@ async fn complete(connection: &mut http::Connection, mind: &Mind, body: Vec<u8>)
     let mut hold = mind.hold.subscribe();
     // An error means that the server is going away, and this connection with it.
     let _ = hold.wait_for(|hold| *hold != Hold::BeforeAnswering).await;
+    let between = reply.between().unwrap_or(pace.between);
     let pieces = match reply {
         Reply::Refuses { status, body } => {
             return connection.answer(status, body.as_bytes()).await;
@@ -181,15 +182,15 @@ async fn complete(connection: &mut http::Connection, mind: &Mind, body: Vec<u8>)
         }
         reply => reply.pieces(number),
     };
-    let piecemeal = !pace.between.is_zero() || *hold.borrow() != Hold::Never;
+    let piecemeal = !between.is_zero() || *hold.borrow() != Hold::Never;
     if !piecemeal {
         return connection.stream_at_once(&pieces).await;
     }
     connection.begin_stream().await?;
     for (sent, piece) in pieces.events.iter().enumerate() {
         let _ = hold.wait_for(|hold| !matches!(hold, Hold::After(most) if sent >= *most)).await;
-        if sent > 0 && !pace.between.is_zero() {
-            tokio::time::sleep(pace.between).await;
+        if sent > 0 && !between.is_zero() {
+            tokio::time::sleep(between).await;
         }
         connection.stream_piece(piece).await?;
     }

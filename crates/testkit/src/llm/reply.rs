@@ -1,5 +1,7 @@
 //! What the model answers, as JSON.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 /// The list of models.
@@ -11,6 +13,13 @@ pub(super) const MODELS: &str =
 pub enum Reply {
     /// Text.
     Says(String),
+    /// Text, a word at a time with a pause before each.
+    Streams {
+        /// The text.
+        text: String,
+        /// The pause.
+        between: Duration,
+    },
     /// Text, perhaps none, and calls of tools.
     Calls(String, Vec<ScriptedCall>),
     /// Text whose stream ends before the model said that it was done.
@@ -40,10 +49,18 @@ pub(super) struct Pieces {
 }
 
 impl Reply {
+    /// How long it pauses between two pieces, where it says so itself.
+    pub(super) fn between(&self) -> Option<Duration> {
+        match self {
+            Self::Streams { between, .. } => Some(*between),
+            _ => None,
+        }
+    }
+
     /// As a stream: a piece per word.
     pub(super) fn pieces(&self, number: u64) -> Pieces {
         let (text, calls, is_whole) = match self {
-            Self::Says(text) => (text.as_str(), &[][..], true),
+            Self::Says(text) | Self::Streams { text, .. } => (text.as_str(), &[][..], true),
             Self::Calls(text, calls) => (text.as_str(), calls.as_slice(), true),
             Self::Breaks(text) => (text.as_str(), &[][..], false),
             Self::Refuses { .. } => ("", &[][..], false),
@@ -74,7 +91,9 @@ impl Reply {
     /// As one JSON object.
     pub(super) fn whole(&self, number: u64) -> String {
         let (text, calls) = match self {
-            Self::Says(text) | Self::Breaks(text) => (text.as_str(), &[][..]),
+            Self::Says(text) | Self::Streams { text, .. } | Self::Breaks(text) => {
+                (text.as_str(), &[][..])
+            }
             Self::Calls(text, calls) => (text.as_str(), calls.as_slice()),
             Self::Refuses { body, .. } => return body.clone(),
         };

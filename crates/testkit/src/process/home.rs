@@ -27,6 +27,12 @@ impl Home {
         Ok(Self { folder })
     }
 
+    /// The same in a folder of one's choice, for those who care which disk it is on.
+    pub fn empty_below(folder: &Path) -> std::io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("talaria-test-").tempdir_in(folder)?;
+        Ok(Self { folder })
+    }
+
     /// A home whose one account `bench` is the vendor and whose model is the fake one.
     pub fn new(vendor: SocketAddr, model: &str, clutter: Clutter<'_>) -> std::io::Result<Self> {
         Self::below(&std::env::temp_dir(), vendor, model, clutter)
@@ -39,8 +45,7 @@ impl Home {
         model: &str,
         clutter: Clutter<'_>,
     ) -> std::io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("talaria-test-").tempdir_in(folder)?;
-        let home = Self { folder };
+        let home = Self::empty_below(folder)?;
         let account: String = clutter.account.iter().map(|line| format!("    {line}\n")).collect();
         home.write(
             "config.yaml",

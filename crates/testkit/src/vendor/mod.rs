@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -80,7 +80,11 @@ pub struct Arrived {
 impl Vendor {
     /// Opens a vendor on a free port.
     pub async fn open(settings: VendorSettings) -> io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        // As many as may ever wait: one that finds no room is reset, and nobody knows then what became of
+        // its act.
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        let listener = socket.listen(4096)?;
         let address = listener.local_addr()?;
         let desk = Arc::new(Desk {
             settings,
@@ -119,20 +123,35 @@ impl Vendor {
     }
 
     /// Somebody says exactly this, which need not be answered by the model: a command, or the answer
-    /// to a question.
-    pub fn say_plainly(&self, chat: &str, text: &str) {
+    /// to a question. Says the number of the event.
+    pub fn say_plainly(&self, chat: &str, text: &str) -> u64 {
         let mut state = self.desk.lock();
-        state.truth.happen(chat, text.to_owned(), None);
+        let number = state.truth.happen(chat, text.to_owned(), None);
         drop(state);
         self.desk.announce();
+        number
     }
 
-    /// Somebody presses a choice.
-    pub fn press(&self, chat: &str, choice: &str) {
+    /// One of several people in a group says exactly this. Says the number of the event.
+    pub fn say_in_group(&self, chat: &str, sender: &str, text: &str) -> u64 {
         let mut state = self.desk.lock();
-        state.truth.happen(chat, String::new(), Some(choice.to_owned()));
+        let number = state.truth.happen(chat, text.to_owned(), None);
+        if let Some(event) = state.truth.events.last_mut() {
+            event.group = true;
+            event.sender = sender.to_owned();
+        }
         drop(state);
         self.desk.announce();
+        number
+    }
+
+    /// Somebody presses a choice. Says the number of the event.
+    pub fn press(&self, chat: &str, choice: &str) -> u64 {
+        let mut state = self.desk.lock();
+        let number = state.truth.happen(chat, String::new(), Some(choice.to_owned()));
+        drop(state);
+        self.desk.announce();
+        number
     }
 
     /// Decides from here on what is done with each act. Without a script, every act is done.
@@ -218,6 +237,7 @@ impl Truth {
             id: format!("e{number}"),
             chat: chat.to_owned(),
             sender: format!("{chat}-person"),
+            group: false,
             text,
             press,
         });

@@ -98,6 +98,11 @@ impl Truth {
         self.connections
     }
 
+    /// What was noticed about the gateway while it was connected, whatever it showed.
+    pub fn seen_on_the_wire(&self) -> &[Violation] {
+        &self.seen_on_the_wire
+    }
+
     /// What the vendor was asked to do.
     pub fn acts(&self) -> &[Act] {
         &self.acts

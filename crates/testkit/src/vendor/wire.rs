@@ -38,6 +38,9 @@ pub struct Happened {
     pub chat: String,
     /// Who.
     pub sender: String,
+    /// Whether several people are in the chat.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub group: bool,
     /// What they said.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,

@@ -1,0 +1,675 @@
+//! Judges a world that has come to rest: by the truth of its vendors, by everything that was made
+//! durable, and by what its model was asked and its tools did. The gateway is not consulted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use talaria_model::{
+    Act, Address, Content, EntryBody, InboundKind, OutboundId, SenderId, Seq, SessionId, TurnId,
+};
+use talaria_session::{Access, SessionKey};
+use talaria_store::{JournalState, Settlement};
+
+use super::{Hears, Ledger, Row, SHORT_MARK, Shown, Truth, Vendor, World};
+use crate::{Token, mentioned};
+
+/// What has to hold whatever happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Invariant {
+    /// What was acknowledged to a platform is in the journal.
+    Accept,
+    /// Each message is part of exactly one turn, or was set aside, dealt with or refused with a reason.
+    Once,
+    /// What was decided to be said can be read, or ended in a way that somebody is told about.
+    Reply,
+    /// A copy that may be a second one says so.
+    NoSilentDuplicate,
+    /// Turns begin in the order of the journal, parts arrive in the order of decisions.
+    Order,
+    /// Nothing of one conversation appears in another.
+    Isolation,
+    /// What must not happen twice is done at most once, in the name of the one who asked.
+    Tools,
+    /// What is held in memory and done at once is bounded.
+    Bounded,
+    /// When everything heals, everything comes to rest.
+    Live,
+    /// Nobody gets what policy does not grant.
+    Authority,
+    /// The record of a conversation has no gaps and no repeats.
+    Integrity,
+}
+
+impl Invariant {
+    /// The short name under which the documents know it.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Accept => "I1",
+            Self::Once => "I2",
+            Self::Reply => "I3",
+            Self::NoSilentDuplicate => "I4",
+            Self::Order => "I5",
+            Self::Isolation => "I6",
+            Self::Tools => "I7",
+            Self::Bounded => "I8",
+            Self::Live => "I9",
+            Self::Authority => "I11",
+            Self::Integrity => "I12",
+        }
+    }
+}
+
+/// Something that should not be so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What it breaks.
+    pub breaks: Invariant,
+    /// What was found.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}: {}", self.breaks.code(), self.breaks, self.what)
+    }
+}
+
+/// What the checker has to know about a story to judge it.
+#[derive(Debug, Clone, Default)]
+pub struct Circumstances {
+    /// Who said each message, and where.
+    pub said: BTreeMap<Token, Origin>,
+    /// How often the process died.
+    pub deaths: u32,
+    /// How often it was stopped in the middle of something.
+    pub stops: u32,
+    /// Whether the disk ever said that it had not written what it had, or broke down.
+    pub disk_lied: bool,
+    /// Whether the model's provider ever failed.
+    pub model_failed: bool,
+}
+
+/// Where a message comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// Who said it.
+    pub from: SenderId,
+    /// Where.
+    pub at: Address,
+}
+
+/// How a turn can end without an answer.
+const FAILURES: [&str; 8] = [
+    "Stopped.",
+    "I stopped after",
+    "Please try again.",
+    "The model returned an empty answer.",
+    "The agent ended without an answer.",
+    "Something went wrong inside me",
+    "I was interrupted three times",
+    "`talaria model` shows",
+];
+
+/// Everything that is wrong.
+pub fn problems(world: &World, circumstances: &Circumstances) -> Vec<Problem> {
+    let ledger = world.disk.ledger();
+    let vendors: Vec<&Vendor> = world.accounts.iter().map(|(vendor, _)| vendor).collect();
+    let judge = Judge { world, ledger: &ledger, vendors, circumstances };
+    let mut found = Findings::default();
+    judge.accept(&mut found);
+    judge.once(&mut found);
+    judge.turns(&mut found);
+    judge.parcels(&mut found);
+    judge.order(&mut found);
+    judge.isolation(&mut found);
+    judge.tools(&mut found);
+    judge.bounds(&mut found);
+    judge.authority(&mut found);
+    judge.integrity(&mut found);
+    found.0
+}
+
+#[derive(Default)]
+struct Findings(Vec<Problem>);
+
+impl Findings {
+    fn add(&mut self, breaks: Invariant, what: String) {
+        self.0.push(Problem { breaks, what });
+    }
+}
+
+struct Judge<'a> {
+    world: &'a World,
+    ledger: &'a Ledger,
+    vendors: Vec<&'a Vendor>,
+    circumstances: &'a Circumstances,
+}
+
+impl Judge<'_> {
+    fn accept(&self, found: &mut Findings) {
+        for vendor in &self.vendors {
+            vendor.truth(|truth| {
+                let mut newest = None;
+                let mut known = BTreeSet::new();
+                for (event, mail) in truth.happened.iter().zip(&truth.mail) {
+                    if event.to.account != vendor.account() {
+                        continue;
+                    }
+                    let seq = self.ledger.events.get(&(vendor.account(), event.id.clone()));
+                    if mail.acknowledged && seq.is_none() {
+                        let what =
+                            format!("{} {} is acknowledged and lost", vendor.account(), event.id);
+                        found.add(Invariant::Accept, what);
+                    }
+                    if !mail.acknowledged && !mail.gone && seq.is_none() {
+                        let what = format!("{} {} was never heard", vendor.account(), event.id);
+                        found.add(Invariant::Accept, what);
+                    }
+                    let in_order =
+                        matches!(vendor.hears(), Hears::Stream | Hears::Poll | Hears::Sequence);
+                    if in_order
+                        && known.insert(&event.id)
+                        && !mail.gone
+                        && let Some(seq) = seq
+                    {
+                        if newest.is_some_and(|newest| *seq < newest) {
+                            let what = format!(
+                                "{} {} was journalled too late",
+                                vendor.account(),
+                                event.id
+                            );
+                            found.add(Invariant::Order, what);
+                        }
+                        newest = Some(*seq);
+                    }
+                }
+            });
+        }
+    }
+
+    fn once(&self, found: &mut Findings) {
+        for (seq, row) in &self.ledger.rows {
+            let bound = row.states.iter().filter(|state| matches!(state, JournalState::Bound(_)));
+            let bound = bound.count();
+            if bound > 1 {
+                found
+                    .add(Invariant::Once, format!("{seq} is part of {bound} turns: {}", said(row)));
+            }
+            match row.states.last() {
+                Some(JournalState::Unread | JournalState::Taken) | None => {
+                    found.add(Invariant::Once, format!("{seq} has no end: {}", said(row)));
+                }
+                Some(JournalState::Ignored(why)) => {
+                    let is_said = matches!(row.inbound.kind, InboundKind::Said(_));
+                    if is_said && !self.was_stopped(&row.key) {
+                        found.add(
+                            Invariant::Once,
+                            format!("{seq} is ignored, {why}, and nobody stopped anything"),
+                        );
+                    }
+                }
+                Some(JournalState::Handled) => {
+                    if let InboundKind::Said(message) = &row.inbound.kind
+                        && !message.text.starts_with('/')
+                        && !self.is_aside(&row.key, &message.text)
+                    {
+                        found.add(
+                            Invariant::Once,
+                            format!("{seq} is handled without a trace: {}", message.text),
+                        );
+                    }
+                }
+                Some(JournalState::Quarantined(_)) if self.circumstances.deaths < 3 => {
+                    found.add(
+                        Invariant::Once,
+                        format!(
+                            "{seq} is set aside although the process died {} times",
+                            self.circumstances.deaths
+                        ),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn was_stopped(&self, key: &SessionKey) -> bool {
+        self.ledger.rows.values().any(|row| {
+            row.key == *key
+                && match &row.inbound.kind {
+                    InboundKind::Stopped => true,
+                    InboundKind::Said(message) => {
+                        message.text.starts_with("/stop") || message.text.starts_with("/new")
+                    }
+                    InboundKind::Pressed(_) => false,
+                }
+        })
+    }
+
+    fn is_aside(&self, key: &SessionKey, text: &str) -> bool {
+        self.ledger.entries.iter().any(|(of, _, entry)| {
+            of == key
+                && matches!(&entry.body, EntryBody::Aside { text: aside, .. } if aside == text)
+        })
+    }
+
+    /// Every turn said something, and an answer answers all that the turn took up.
+    fn turns(&self, found: &mut Findings) {
+        let mut last: BTreeMap<&TurnId, (&str, bool)> = BTreeMap::new();
+        for (_, _, entry) in &self.ledger.entries {
+            let Some(turn) = &entry.turn else { continue };
+            match &entry.body {
+                EntryBody::Answered { text, calls, sent: Some(_), .. } => {
+                    last.insert(turn, (text, calls.is_empty()));
+                }
+                EntryBody::Noticed { text, .. } => _ = last.insert(turn, (text, true)),
+                _ => {}
+            }
+        }
+        for (turn, seqs) in &self.ledger.turns {
+            let tokens: BTreeSet<Token> =
+                seqs.iter().filter_map(|seq| self.ledger.rows.get(seq)).flat_map(tokens).collect();
+            let Some((text, _)) = last.get(turn) else {
+                found.add(Invariant::Reply, format!("{turn} ended in silence about {tokens:?}"));
+                continue;
+            };
+            let answered: BTreeSet<Token> = crate::complete(text).into_iter().collect();
+            let is_whole = text.contains("done: ");
+            let failed = FAILURES.iter().any(|failure| text.contains(failure));
+            let is_asked = text.starts_with("Which one for") || text.starts_with("What about");
+            if is_whole && !failed && !tokens.is_subset(&answered) {
+                let missing: Vec<_> = tokens.difference(&answered).collect();
+                found.add(
+                    Invariant::Once,
+                    format!("{turn} took {missing:?} up and does not answer it: {text:?}"),
+                );
+            }
+            // A turn that said something and then found an empty answer ends with what it said.
+            let spoke = text.starts_with("First I pay")
+                || is_asked
+                || text.is_empty()
+                || text.starts_with("*(A restart");
+            let excused = failed || (spoke && self.circumstances.model_failed);
+            if !is_whole && !excused {
+                found.add(Invariant::Reply, format!("{turn} ended with {text:?}"));
+            }
+        }
+    }
+
+    fn parcels(&self, found: &mut Findings) {
+        for decided in &self.ledger.parcels {
+            let (id, to) = (&decided.outbound.id, &decided.outbound.to);
+            let Act::Post(content) = &decided.outbound.act else { continue };
+            let Some(vendor) = self.vendor(to) else {
+                found.add(Invariant::Isolation, format!("{id} goes to {to:?}, which is nowhere"));
+                continue;
+            };
+            let attempts = self.ledger.attempts.get(id).copied().unwrap_or_default();
+            vendor.truth(|truth| {
+                let copies: Vec<&Shown> =
+                    truth.shown.iter().filter(|shown| shown.by == *id).collect();
+                if *content == Content::default() {
+                    return self.withdrawn(id, &copies, truth, found);
+                }
+                let whole = |shown: &&&Shown| says(&shown.content, content);
+                let doubtful = truth.doubtful.get(id).copied().unwrap_or_default();
+                match self.ledger.settled.get(id) {
+                    Some(Settlement::Delivered(_)) if !copies.iter().any(|shown| whole(&shown)) => {
+                        let seen: Vec<_> = copies.iter().map(|shown| &shown.content.text).collect();
+                        found.add(
+                            Invariant::Reply,
+                            format!(
+                                "{id} counts as delivered; {:?} cannot be read, but {seen:?}",
+                                content.text
+                            ),
+                        );
+                    }
+                    Some(Settlement::Undeliverable { reason }) if !truth.refused.contains(id) => {
+                        found.add(
+                            Invariant::Reply,
+                            format!("{id} is undeliverable ({reason}) and was never refused"),
+                        );
+                    }
+                    Some(Settlement::Abandoned { reason }) if attempts < 2 => {
+                        found.add(
+                            Invariant::Reply,
+                            format!("{id} is given up ({reason}) after {attempts} attempts"),
+                        );
+                    }
+                    Some(_) => {}
+                    None => found.add(
+                        Invariant::Reply,
+                        format!("{id} was decided and is lost: {:?}", content.text),
+                    ),
+                }
+                let delivered =
+                    matches!(self.ledger.settled.get(id), Some(Settlement::Delivered(_)));
+                let unmarked = copies.iter().filter(|shown| !shown.is_marked()).count();
+                if unmarked > 1 {
+                    found.add(
+                        Invariant::NoSilentDuplicate,
+                        format!(
+                            "{id} can be read {unmarked} times without a mark: {:?}",
+                            content.text
+                        ),
+                    );
+                }
+                let is_doubtful = doubtful > 0
+                    || truth.refused.contains(id)
+                    || self.circumstances.deaths + self.circumstances.stops > 0
+                    || self.circumstances.disk_lied;
+                if !is_doubtful && copies.iter().any(|shown| shown.is_marked()) {
+                    found.add(Invariant::NoSilentDuplicate, format!("{id} is marked for nothing"));
+                }
+                for (place, half) in copies.iter().enumerate() {
+                    let replaced = || {
+                        copies[place + 1..].iter().any(|later| whole(&later) && later.is_marked())
+                    };
+                    if delivered && !whole(&half) && !replaced() {
+                        found.add(
+                            Invariant::Reply,
+                            format!("{id}: half an answer stays: {:?}", half.content.text),
+                        );
+                    }
+                }
+                for stray in copies.iter().filter(|shown| shown.to != *to) {
+                    found.add(
+                        Invariant::Isolation,
+                        format!("{id} for {} is shown in {}", to.chat.id, stray.to.chat.id),
+                    );
+                }
+            });
+        }
+        for vendor in &self.vendors {
+            vendor.truth(|truth| {
+                for shown in &truth.shown {
+                    if self.ledger.parcel(&shown.by).is_none() {
+                        found.add(
+                            Invariant::Reply,
+                            format!(
+                                "{} is shown and was never decided: {:?}",
+                                shown.by, shown.content.text
+                            ),
+                        );
+                    }
+                }
+            });
+        }
+    }
+
+    /// A delivery that came to nothing leaves nothing to read, where the gateway can know of it.
+    fn withdrawn(&self, id: &OutboundId, copies: &[&Shown], truth: &Truth, found: &mut Findings) {
+        if !self.ledger.settled.contains_key(id) {
+            found.add(Invariant::Reply, format!("{id} was to be taken away and is not dealt with"));
+        }
+        let known = !truth.doubtful.contains_key(id) && !truth.refused.contains(id);
+        let stays = copies.iter().find(|shown| shown.content.text != "(done)");
+        if let Some(stays) = stays.filter(|_| known && self.circumstances.deaths == 0) {
+            found.add(Invariant::Reply, format!("{id}: a preview stays: {:?}", stays.content.text));
+        }
+    }
+
+    fn order(&self, found: &mut Findings) {
+        let mut newest: BTreeMap<(String, &SenderId), Seq> = BTreeMap::new();
+        for (turn, seqs) in &self.ledger.turns {
+            for seq in seqs {
+                let Some(row) = self.ledger.rows.get(seq) else { continue };
+                let newest = newest.entry((row.key.to_string(), &row.inbound.from.id)).or_default();
+                if *seq < *newest {
+                    found.add(Invariant::Order, format!("{turn} takes up {seq} after {newest}"));
+                }
+                *newest = (*newest).max(*seq);
+            }
+        }
+        let mut parts: BTreeMap<OutboundId, u16> = BTreeMap::new();
+        for decided in &self.ledger.parcels {
+            let id = &decided.outbound.id;
+            if self.ledger.notices.contains(id) {
+                continue;
+            }
+            let next = parts.entry(id.with_part(0)).or_default();
+            if id.part != *next {
+                found
+                    .add(Invariant::Order, format!("{id} was decided in the place of part {next}"));
+            }
+            *next += 1;
+        }
+        let mut places: BTreeMap<String, (u64, &OutboundId)> = BTreeMap::new();
+        for decided in &self.ledger.parcels {
+            let (id, to) = (&decided.outbound.id, &decided.outbound.to);
+            let (Act::Post(content), Some(vendor)) = (&decided.outbound.act, self.vendor(to))
+            else {
+                continue;
+            };
+            let place = vendor.truth(|truth| {
+                let shown = truth.shown.iter().filter(|shown| shown.by == *id);
+                shown.filter(|shown| says(&shown.content, content)).map(|shown| shown.changed).min()
+            });
+            let Some(place) = place else { continue };
+            let chat = format!("{} {to:?}", decided.key);
+            if let Some((before, other)) = places.get(&chat)
+                && place < *before
+                && !self.ledger.previews.contains_key(id)
+            {
+                found.add(
+                    Invariant::Order,
+                    format!("{id} can be read before {other}, which was decided before it"),
+                );
+            }
+            let furthest = places.entry(chat).or_insert((place, id));
+            if place > furthest.0 {
+                *furthest = (place, id);
+            }
+        }
+    }
+
+    fn isolation(&self, found: &mut Findings) {
+        for vendor in &self.vendors {
+            vendor.truth(|truth| {
+                for (_, outbound) in &truth.acts {
+                    let (Act::Post(content) | Act::Draft(content) | Act::Edit { content, .. }) =
+                        &outbound.act
+                    else {
+                        continue;
+                    };
+                    for token in mentioned(&content.text) {
+                        let origin = self.circumstances.said.get(&token);
+                        if origin.is_some_and(|origin| origin.at != outbound.to) {
+                            found.add(
+                                Invariant::Isolation,
+                                format!(
+                                    "{token} is shown in {} of {}",
+                                    outbound.to.chat.id, outbound.to.account
+                                ),
+                            );
+                        }
+                    }
+                }
+            });
+        }
+        for (key, _, entry) in &self.ledger.entries {
+            let text = match &entry.body {
+                EntryBody::Said { text, .. }
+                | EntryBody::Answered { text, .. }
+                | EntryBody::Aside { text, .. }
+                | EntryBody::Noticed { text, .. } => text,
+                EntryBody::Returned { output, .. } => output,
+            };
+            for token in mentioned(text) {
+                if self.key_of(token).is_some_and(|of| of != *key) {
+                    found.add(Invariant::Isolation, format!("{token} is recorded in {key}"));
+                }
+            }
+        }
+        let lives = self.lives();
+        for asked in self.world.model.iter().flat_map(|model| model.asked()) {
+            let keys: BTreeSet<String> = asked
+                .tokens
+                .iter()
+                .filter_map(|token| self.key_of(*token))
+                .map(|key| key.to_string())
+                .collect();
+            let ids: BTreeSet<&SessionId> =
+                asked.tokens.iter().filter_map(|token| lives.get(token).copied()).collect();
+            if keys.len() > 1 || ids.len() > 1 {
+                found.add(
+                    Invariant::Isolation,
+                    format!(
+                        "the model is told of {:?} at once, from {keys:?} {ids:?}",
+                        asked.tokens
+                    ),
+                );
+            }
+        }
+    }
+
+    /// The life of its conversation in which each message was taken up.
+    fn lives(&self) -> BTreeMap<Token, &SessionId> {
+        let mut lives = BTreeMap::new();
+        for row in self.ledger.rows.values() {
+            for state in &row.states {
+                if let JournalState::Bound(turn) = state {
+                    lives.extend(tokens(row).into_iter().map(|token| (token, &turn.session)));
+                }
+            }
+        }
+        lives
+    }
+
+    fn key_of(&self, token: Token) -> Option<SessionKey> {
+        let origin = self.circumstances.said.get(&token)?;
+        Some(SessionKey::between(&origin.from, &origin.at, self.world.scope))
+    }
+
+    fn tools(&self, found: &mut Findings) {
+        let mut done: BTreeMap<(&TurnId, String), u32> = BTreeMap::new();
+        let deeds: Vec<_> = self.world.model.iter().flat_map(|model| model.deeds()).collect();
+        for deed in &deeds {
+            let asked = self.ledger.turns.iter().find(|(turn, _)| *turn == deed.turn);
+            let asked = asked.and_then(|(_, seqs)| self.ledger.rows.get(seqs.first()?));
+            if asked.is_none_or(|asked| asked.inbound.from.id != deed.from) {
+                found.add(
+                    Invariant::Authority,
+                    format!("{} is done in the name of {}", deed.call, deed.from),
+                );
+            }
+            if matches!(deed.tool, "pay" | "check") {
+                *done.entry((&deed.turn, deed.call.to_string())).or_default() += 1;
+            }
+        }
+        for ((turn, call), times) in done {
+            if times > 1 {
+                found.add(Invariant::Tools, format!("{call} of {turn} is done {times} times"));
+            }
+        }
+    }
+
+    fn bounds(&self, found: &mut Findings) {
+        let most = 4 * self.world.rules.room + 1;
+        if self.ledger.fullest > most {
+            found.add(
+                Invariant::Bounded,
+                format!("a session held {} messages of {most}", self.ledger.fullest),
+            );
+        }
+        if let Some(model) = &self.world.model {
+            let (most, limit) = (model.most_at_once(), self.world.limits.turns_at_once);
+            if most > limit {
+                found.add(Invariant::Bounded, format!("{most} turns at once of {limit}"));
+            }
+        }
+    }
+
+    fn authority(&self, found: &mut Findings) {
+        let asked: BTreeSet<Token> = self
+            .world
+            .model
+            .iter()
+            .flat_map(|model| model.asked())
+            .flat_map(|asked| asked.tokens)
+            .collect();
+        for (vendor, access) in &self.world.accounts {
+            for (seq, row) in
+                self.ledger.rows.iter().filter(|(_, row)| row.key.account == vendor.account())
+            {
+                let may = match access {
+                    Access::Operator | Access::Everyone => true,
+                    Access::Only(listed) => listed.contains(&row.inbound.from.id),
+                };
+                let denied = matches!(row.states[..], [JournalState::Denied(_)]);
+                if may == denied {
+                    found.add(
+                        Invariant::Authority,
+                        format!("{seq} of {} is {:?}", row.inbound.from.id, row.states),
+                    );
+                }
+                if !may && tokens(row).iter().any(|token| asked.contains(token)) {
+                    found.add(
+                        Invariant::Authority,
+                        format!("the model is told what {} said", row.inbound.from.id),
+                    );
+                }
+                if let (InboundKind::Pressed(choice), Some(JournalState::Handled)) =
+                    (&row.inbound.kind, row.states.last())
+                {
+                    let asker = mentioned(choice.as_str())
+                        .first()
+                        .and_then(|token| self.circumstances.said.get(token));
+                    if asker.is_some_and(|asker| asker.from != row.inbound.from.id) {
+                        found.add(
+                            Invariant::Authority,
+                            format!("{} answers for somebody else: {choice}", row.inbound.from.id),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn integrity(&self, found: &mut Findings) {
+        let mut last: BTreeMap<&SessionId, u32> = BTreeMap::new();
+        for (_, life, entry) in &self.ledger.entries {
+            let last = last.entry(life).or_default();
+            if entry.number != *last + 1 {
+                found.add(
+                    Invariant::Integrity,
+                    format!("entry {} of {life} follows {last}", entry.number),
+                );
+            }
+            *last = entry.number;
+        }
+    }
+
+    fn vendor(&self, to: &Address) -> Option<&Vendor> {
+        self.vendors.iter().find(|vendor| vendor.account() == to.account).copied()
+    }
+}
+
+/// The messages that a row mentions.
+fn tokens(row: &Row) -> Vec<Token> {
+    match &row.inbound.kind {
+        InboundKind::Said(message) => mentioned(&message.text),
+        InboundKind::Pressed(_) | InboundKind::Stopped => Vec::new(),
+    }
+}
+
+fn said(row: &Row) -> String {
+    match &row.inbound.kind {
+        InboundKind::Said(message) => message.text.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Whether people read all of this, with a mark or without, formatted or not.
+fn says(shown: &Content, decided: &Content) -> bool {
+    let text = shown.text.as_str();
+    let unmarked = match text.strip_prefix(SHORT_MARK) {
+        Some(rest) => rest.trim_start_matches('\n'),
+        None if text.contains(super::MARK) => text.split_once("\n\n").map_or("", |(_, rest)| rest),
+        None => text,
+    };
+    // Formatting is not compared: what is refused for it is sent again without.
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+    let same_text = unmarked == decided.text || letters(unmarked) == letters(&decided.text);
+    same_text && shown.files == decided.files && shown.choices == decided.choices
+}

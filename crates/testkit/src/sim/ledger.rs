@@ -1,0 +1,166 @@
+//! Everything that was ever made durable, in order, as it was written: what the checker compares with
+//! the truth of vendors and models.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use talaria_model::{
+    AccountId, Entry, EntryBody, EventId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    TurnId,
+};
+use talaria_session::SessionKey;
+use talaria_store::{Admitted, Commit, Delivered, JournalState, Leave, Settlement};
+
+/// All writes.
+#[derive(Default)]
+pub struct Ledger {
+    /// When the present write is made.
+    pub(super) at: Timestamp,
+    /// What the log says of the present write.
+    pub(super) line: Option<String>,
+    /// Journal rows by their number.
+    pub rows: BTreeMap<Seq, Row>,
+    /// The rows of events.
+    pub events: BTreeMap<(AccountId, EventId), Seq>,
+    /// Everything recorded, in order.
+    pub entries: Vec<(SessionKey, SessionId, Entry)>,
+    /// Parcels in the order in which they were decided.
+    pub parcels: Vec<Decided>,
+    /// Those among them that tell of losses. They have no place among the parts of an answer.
+    pub notices: BTreeSet<OutboundId>,
+    /// Where each parcel stands in that list.
+    places: BTreeMap<OutboundId, usize>,
+    /// Turns in the order in which something was first bound to them, with what was.
+    pub turns: Vec<(TurnId, Vec<Seq>)>,
+    /// The most that a session held of what had to wait, and the room that it had.
+    pub fullest: usize,
+    /// Previews that were named.
+    pub previews: BTreeMap<OutboundId, u32>,
+    /// How often each parcel left.
+    pub attempts: BTreeMap<OutboundId, u32>,
+    /// What became of each parcel in the end.
+    pub settled: BTreeMap<OutboundId, Settlement>,
+}
+
+/// A journal row.
+pub struct Row {
+    /// The session it belongs to.
+    pub key: SessionKey,
+    /// What arrived.
+    pub inbound: Inbound,
+    /// What became of it, in order.
+    pub states: Vec<JournalState>,
+}
+
+/// A parcel that was decided.
+pub struct Decided {
+    /// What and where.
+    pub outbound: Outbound,
+    /// By which session.
+    pub key: SessionKey,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Ledger {
+    pub(super) fn admit(&mut self, asked: Delivered, admitted: &[Admitted]) {
+        for ((key, inbound, state), admitted) in asked.events.into_iter().zip(admitted) {
+            if let Admitted::Journalled(seq) = admitted {
+                self.events.insert((asked.account.clone(), inbound.id.clone()), *seq);
+                self.rows.insert(*seq, Row { key, inbound, states: vec![state] });
+            }
+        }
+        self.line = Some(format!("{admitted:?} with cursor {:?}", asked.cursor));
+    }
+
+    pub(super) fn commit(&mut self, asked: Commit) {
+        let steers = asked.session.hand().map_or(0, |hand| hand.steers.len());
+        self.fullest = self.fullest.max(asked.session.waiting.len() + steers);
+        let mut line = format!("{}", asked.session.key.chat);
+        for change in asked.journal {
+            line.push_str(&format!(" {}={}", change.seq, short(&change.state)));
+            if let JournalState::Bound(turn) = &change.state {
+                match self.turns.iter_mut().rev().find(|(known, _)| known == turn) {
+                    Some((_, seqs)) => seqs.push(change.seq),
+                    None => self.turns.push((turn.clone(), vec![change.seq])),
+                }
+            }
+            if let Some(row) = self.rows.get_mut(&change.seq) {
+                row.states.push(change.state);
+            }
+        }
+        for (session, entry) in asked.entries {
+            line.push_str(&format!(" +{}:{}", entry.number, kind(&entry.body)));
+            self.entries.push((asked.session.key.clone(), session, entry));
+        }
+        for outbound in asked.outbox {
+            if !self.places.contains_key(&outbound.id) {
+                line.push_str(&format!(" >{}.{}", outbound.id.delivery, outbound.id.part));
+                self.places.insert(outbound.id.clone(), self.parcels.len());
+                let key = asked.session.key.clone();
+                self.parcels.push(Decided { outbound, key, at: self.at });
+            }
+        }
+        self.line = Some(line);
+    }
+
+    /// A notice is a parcel that no session decided.
+    pub(super) fn tell(&mut self, notice: &Outbound) {
+        self.line = Some(notice.id.to_string());
+        if !self.places.contains_key(&notice.id) {
+            self.places.insert(notice.id.clone(), self.parcels.len());
+            self.notices.insert(notice.id.clone());
+            let key = super::key(&notice.to);
+            self.parcels.push(Decided { outbound: notice.clone(), key, at: self.at });
+        }
+    }
+
+    pub(super) fn preview(&mut self, outbound: &Outbound) {
+        *self.previews.entry(outbound.id.clone()).or_default() += 1;
+        self.line = Some(outbound.id.to_string());
+    }
+
+    pub(super) fn attempt(&mut self, id: &OutboundId, leave: Leave) {
+        *self.attempts.entry(id.clone()).or_default() += u32::from(leave == Leave::Go);
+        self.line = Some(format!("{id} {leave:?}"));
+    }
+
+    pub(super) fn settle(&mut self, id: &OutboundId, settlement: Settlement) {
+        self.line = Some(format!("{id} {settlement:?}"));
+        let is_final = |settlement: &Settlement| {
+            matches!(
+                settlement,
+                Settlement::Delivered(_)
+                    | Settlement::Undeliverable { .. }
+                    | Settlement::Abandoned { .. }
+            )
+        };
+        if !self.settled.get(id).is_some_and(is_final) && is_final(&settlement) {
+            self.settled.insert(id.clone(), settlement);
+        }
+    }
+
+    /// The parcel of that name.
+    pub fn parcel(&self, id: &OutboundId) -> Option<&Decided> {
+        self.places.get(id).map(|place| &self.parcels[*place])
+    }
+}
+
+fn short(state: &JournalState) -> String {
+    match state {
+        JournalState::Bound(turn) => format!("turn {}", turn.number),
+        JournalState::Ignored(_) => "ignored".into(),
+        JournalState::Denied(_) => "denied".into(),
+        JournalState::Quarantined(_) => "quarantined".into(),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+fn kind(body: &EntryBody) -> &'static str {
+    match body {
+        EntryBody::Said { .. } => "said",
+        EntryBody::Aside { .. } => "aside",
+        EntryBody::Answered { .. } => "answered",
+        EntryBody::Returned { .. } => "returned",
+        EntryBody::Noticed { .. } => "noticed",
+    }
+}

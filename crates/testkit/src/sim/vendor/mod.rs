@@ -1,0 +1,503 @@
+//! The vendor behind an account, in memory: what people say, how it reaches us, what is shown, how it
+//! all goes wrong. It outlives every gateway that connects to it and keeps its own truth.
+
+mod hears;
+mod mouth;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use talaria_model::{
+    AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, ChoiceId, Content, EventId,
+    Inbound, InboundKind, Message, MessageId, Outbound, OutboundId, Sender, SenderId, Timestamp,
+};
+use talaria_platform::{
+    Account, ConnectError, Identity, Incoming, Link, LinkError, Ports, SendError, Spec, Startup,
+    Surface, Verdict,
+};
+use tokio::sync::watch;
+
+use super::Ground;
+use super::points::Alive;
+use crate::Dice;
+
+pub use hears::Hears;
+
+/// What a resend says of itself.
+pub const MARK: &str = "sent again after an interruption";
+
+/// What it says where messages are short.
+pub const SHORT_MARK: &str = "(again)";
+
+const SPEC: Spec = Spec {
+    name: "scripted",
+    label: "Scripted",
+    about: "Does what a test says.",
+    capabilities: Capabilities::PLAIN,
+    identity: Identity::Anyone,
+    startup: Startup::Always,
+    guide: "",
+};
+
+/// A vendor. Clones are the same one.
+#[derive(Clone)]
+pub struct Vendor(Arc<Desk>);
+
+struct Desk {
+    account: AccountId,
+    can: Capabilities,
+    hears: Hears,
+    ground: Ground,
+    state: Mutex<Truth>,
+    changed: watch::Sender<u64>,
+}
+
+/// What a vendor does with one act.
+#[derive(Debug, Clone)]
+pub enum Conduct {
+    /// Shows it and says so.
+    Shows,
+    /// Shows it and says so, after a while.
+    ShowsAfter(Duration),
+    /// Shows it and says so, without naming the message.
+    ShowsNameless,
+    /// Shows it and never says so.
+    ShowsSilently,
+    /// Shows nothing and says nothing.
+    LosesSilently,
+    /// Shows nothing and says why.
+    Refuses(SendError),
+    /// Breaks down.
+    Panics,
+}
+
+/// What a vendor makes of the way events go to the gateway.
+#[derive(Debug, Clone)]
+pub struct Habits {
+    /// How many events it hands over at once.
+    pub batch: usize,
+    /// Whether events overtake each other, where nothing numbers them.
+    pub reorders: bool,
+    /// Delivers one in so many again although it was acknowledged; none when zero.
+    pub repeats: u64,
+    /// Loses one in so many of our acknowledgements; none when zero.
+    pub deaf: u64,
+    /// How many times it repeats a request that was not acknowledged; then the event is gone.
+    pub patience: u32,
+    /// How long it keeps events that nobody fetched.
+    pub retention: Duration,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        let retention = Duration::from_secs(24 * 60 * 60);
+        Self { batch: 16, reorders: false, repeats: 0, deaf: 0, patience: u32::MAX, retention }
+    }
+}
+
+/// Whether the vendor can be reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// It can.
+    #[default]
+    Open,
+    /// Connections break at once.
+    Refused,
+    /// Nothing gets through, and nobody says so.
+    Silent,
+}
+
+type Script = Box<dyn FnMut(&Outbound) -> Conduct + Send>;
+
+/// Everything that happened at a vendor.
+#[derive(Default)]
+pub struct Truth {
+    /// What people did, in order.
+    pub happened: Vec<Inbound>,
+    /// How far each of it got.
+    pub mail: Vec<Mail>,
+    /// With which position a gateway connected, each time.
+    pub connected: Vec<Option<String>>,
+    /// What became of each batch that was handed over.
+    pub batches: Vec<HandedOver>,
+    /// Everything it was asked to do, when, in order.
+    pub acts: Vec<(Timestamp, Outbound)>,
+    /// What people see, in the order in which it appeared.
+    pub shown: Vec<Shown>,
+    /// Acts of which the gateway cannot know whether they were carried out.
+    pub doubtful: BTreeMap<OutboundId, u32>,
+    /// Acts that were refused for good.
+    pub refused: BTreeSet<OutboundId>,
+    changes: u64,
+    posted: usize,
+    script: Option<Script>,
+    habits: Habits,
+    dice: Option<Dice>,
+    reach: Reach,
+    refuses: VecDeque<ConnectError>,
+    connection: u64,
+    sequence: u64,
+    /// Somebody has heard something and said so.
+    introduced: bool,
+    lost: Option<LinkError>,
+    foreign_until: Option<Timestamp>,
+    connects: Connects,
+    panics_on_next_arrival: bool,
+}
+
+/// How far an event got.
+#[derive(Debug, Clone)]
+pub struct Mail {
+    /// When it happened.
+    pub at: Timestamp,
+    /// Whether we told the vendor that it is safe.
+    pub acknowledged: bool,
+    /// Whether the vendor gave up on it, or never owed it to us.
+    pub gone: bool,
+    tries: u32,
+    due: Timestamp,
+    handed: Option<(u64, Timestamp)>,
+    /// Whether the vendor has thought of telling it once more after it was acknowledged.
+    considered: bool,
+}
+
+/// What happens on the next connection.
+#[derive(Default)]
+enum Connects {
+    #[default]
+    Normally,
+    Never,
+    ByPanicking,
+}
+
+/// A batch that was handed to the gateway.
+pub struct HandedOver {
+    /// The events in it.
+    pub events: Vec<EventId>,
+    /// What the gateway said of it; none as long as it said nothing, and when it dropped it.
+    pub verdicts: Option<Vec<Verdict>>,
+}
+
+/// A message as people see it.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The vendor's name for it.
+    pub message: MessageId,
+    /// Where it stands.
+    pub to: Address,
+    /// What it says.
+    pub content: Content,
+    /// The act that made it.
+    pub by: OutboundId,
+    /// How often it was changed.
+    pub edits: usize,
+    /// When it appeared.
+    pub at: Timestamp,
+    /// Its place among all changes at this vendor: when it began to say what it says.
+    pub changed: u64,
+}
+
+impl Shown {
+    /// Whether it says of itself that it may be a repeat.
+    pub fn is_marked(&self) -> bool {
+        self.content.text.contains(MARK) || self.content.text.starts_with(SHORT_MARK)
+    }
+}
+
+impl Vendor {
+    /// A vendor where nothing has happened yet.
+    pub fn new(account: &str, can: Capabilities, hears: Hears, ground: Ground) -> Self {
+        Self(Arc::new(Desk {
+            account: AccountId::new(account).expect("an account"),
+            can,
+            hears,
+            ground,
+            state: Mutex::default(),
+            changed: watch::Sender::new(0),
+        }))
+    }
+
+    /// Its account.
+    pub fn account(&self) -> AccountId {
+        self.0.account.clone()
+    }
+
+    /// What it can do.
+    pub fn can(&self) -> Capabilities {
+        self.0.can
+    }
+
+    /// How the gateway hears from it.
+    pub fn hears(&self) -> Hears {
+        self.0.hears
+    }
+
+    /// The account that reaches this vendor.
+    pub fn open(&self) -> Account {
+        let vendor = self.clone();
+        Account::new(SPEC, self.0.can, move |ports| vendor.clone().connect(ports).boxed())
+    }
+
+    async fn connect(self, ports: Ports) -> Result<Link, ConnectError> {
+        if self.0.ground.points.alive() == Alive::No {
+            return std::future::pending().await;
+        }
+        let cursor = ports.cursor.map(|cursor| cursor.0);
+        self.0.ground.log.note(format_args!("{} connects at {cursor:?}", self.0.account));
+        let (refused, reach, connects) = {
+            let mut truth = self.lock();
+            truth.connected.push(cursor.clone());
+            let refused = truth.refuses.pop_front();
+            (refused, truth.reach, std::mem::take(&mut truth.connects))
+        };
+        self.bump();
+        let away = || ConnectError::Unreachable { reason: "no route".into() };
+        match (refused, reach, connects) {
+            (Some(error), ..) => return Err(error),
+            (None, Reach::Refused, _) => return Err(away()),
+            (None, Reach::Silent, _) | (None, _, Connects::Never) => {
+                return std::future::pending().await;
+            }
+            (None, _, Connects::ByPanicking) => panic!("the test says so"),
+            (None, Reach::Open, Connects::Normally) => {}
+        }
+        let client = self.begin_listening(cursor.as_deref());
+        let outgoing = Arc::new(mouth::Mouth {
+            vendor: self.clone(),
+            clock: ports.clock,
+            files: ports.files,
+            connection: client.connection,
+        });
+        let arrivals = self.clone().arrivals(client);
+        let incoming = match self.0.hears {
+            Hears::Requests => {
+                Incoming::Served { on: Surface::Webhook, routes: axum::Router::new(), arrivals }
+            }
+            _ => Incoming::Stream(arrivals),
+        };
+        Ok(Link { incoming, outgoing })
+    }
+
+    /// Somebody says something in a chat with us alone.
+    pub fn say(&self, who: &str, chat: &str, text: &str) -> EventId {
+        let message = Message { text: text.into(), ..Message::default() };
+        self.does(who, self.dm(chat), InboundKind::Said(message))
+    }
+
+    /// Somebody says something in a group.
+    pub fn say_in_group(&self, who: &str, chat: &str, text: &str) -> EventId {
+        let message = Message { text: text.into(), ..Message::default() };
+        self.does(who, self.group(chat), InboundKind::Said(message))
+    }
+
+    /// Somebody presses a button.
+    pub fn press(&self, who: &str, chat: &str, choice: &ChoiceId) -> EventId {
+        self.does(who, self.dm(chat), InboundKind::Pressed(choice.clone()))
+    }
+
+    /// Somebody presses stop.
+    pub fn press_stop(&self, who: &str, chat: &str) -> EventId {
+        self.does(who, self.dm(chat), InboundKind::Stopped)
+    }
+
+    /// A chat with us alone.
+    pub fn dm(&self, chat: &str) -> Address {
+        self.address(chat, ChatKind::Dm)
+    }
+
+    /// A group.
+    pub fn group(&self, chat: &str) -> Address {
+        self.address(chat, ChatKind::Group)
+    }
+
+    fn address(&self, chat: &str, kind: ChatKind) -> Address {
+        let chat = Chat { id: ChatId::new(chat).expect("a chat"), kind };
+        Address { account: self.account(), chat, thread: None }
+    }
+
+    /// Somebody does something somewhere.
+    pub fn does(&self, who: &str, to: Address, kind: InboundKind) -> EventId {
+        let number = self.lock().happened.len() + 1;
+        self.deliver(Inbound {
+            id: EventId::new(format!("event-{number}")).expect("an id"),
+            at: self.0.ground.time.now(),
+            from: Sender { id: SenderId::new(who).expect("a sender"), name: None },
+            to,
+            kind,
+        })
+    }
+
+    /// Hands this to the gateway, whatever it is.
+    pub fn deliver(&self, inbound: Inbound) -> EventId {
+        let id = inbound.id.clone();
+        let at = self.0.ground.time.now();
+        let what = match &inbound.kind {
+            InboundKind::Said(message) => message.text.as_str(),
+            InboundKind::Pressed(choice) => choice.as_str(),
+            InboundKind::Stopped => "stop",
+        };
+        let (account, chat) = (&self.0.account, &inbound.to.chat.id);
+        self.0
+            .ground
+            .log
+            .note(format_args!("{account} {id}: {} in {chat}: {what:.80}", inbound.from.id));
+        let mut truth = self.lock();
+        truth.happened.push(inbound);
+        truth.mail.push(Mail {
+            at,
+            acknowledged: false,
+            gone: false,
+            tries: 0,
+            due: at,
+            handed: None,
+            considered: false,
+        });
+        drop(truth);
+        self.bump();
+        id
+    }
+
+    /// Delivers an event once more.
+    pub fn repeat(&self, id: &EventId) {
+        let again = self.lock().happened.iter().find(|event| event.id == *id).cloned();
+        self.deliver(again.expect("it happened"));
+    }
+
+    /// Decides about each act from here on.
+    pub fn behaves(&self, script: impl FnMut(&Outbound) -> Conduct + Send + 'static) {
+        self.lock().script = Some(Box::new(script));
+    }
+
+    /// Treats the next posts and edits like this, one after the other, and then behaves.
+    pub fn first(&self, conducts: impl IntoIterator<Item = Conduct>) {
+        let mut conducts: VecDeque<_> = conducts.into_iter().collect();
+        self.behaves(move |outbound| match outbound.act {
+            Act::Typing | Act::Draft(_) => Conduct::Shows,
+            _ => conducts.pop_front().unwrap_or(Conduct::Shows),
+        });
+    }
+
+    /// How events go from here on.
+    pub fn has_habits(&self, habits: Habits, dice: Dice) {
+        let mut truth = self.lock();
+        truth.habits = habits;
+        truth.dice = Some(dice);
+    }
+
+    /// Whether it can be reached from here on.
+    pub fn is(&self, reach: Reach) {
+        self.0.ground.log.note(format_args!("{} is {reach:?}", self.0.account));
+        let now = self.0.ground.time.now();
+        let mut truth = self.lock();
+        truth.tried_in_vain(self.0.hears, now);
+        if truth.reach != Reach::Open {
+            // What was connected has noticed nothing, and neither side believes in it.
+            truth.connection += 1;
+        }
+        truth.reach = reach;
+        drop(truth);
+        self.bump();
+    }
+
+    /// Whether it can be reached.
+    pub fn reach(&self) -> Reach {
+        self.lock().reach
+    }
+
+    /// Somebody removes every message of ours.
+    pub fn wipe(&self) {
+        self.lock().shown.clear();
+        self.bump();
+    }
+
+    /// Breaks the connection; the next attempts to connect end like this.
+    pub fn hangs_up(&self, then_refuses: impl IntoIterator<Item = ConnectError>) {
+        self.0.ground.log.note(format_args!("{} hangs up", self.0.account));
+        let mut truth = self.lock();
+        truth.connection += 1;
+        truth.refuses.extend(then_refuses);
+        drop(truth);
+        self.bump();
+    }
+
+    /// Ends the connection for this reason.
+    pub fn ends_with(&self, lost: LinkError) {
+        self.lock().lost = Some(lost);
+        self.hangs_up([]);
+    }
+
+    /// Somebody else listens in our place until then; polls are refused.
+    pub fn is_heard_by_another(&self, time: Duration) {
+        self.0.ground.log.note(format_args!("{} is polled by another", self.0.account));
+        let until = self.0.ground.time.now() + time;
+        self.lock().foreign_until = Some(until);
+        self.bump();
+    }
+
+    /// Forgets its sessions: none can be resumed.
+    pub fn invalidates_sessions(&self) {
+        self.0.ground.log.note(format_args!("{} invalidates its session", self.0.account));
+        self.lock().sequence += 1;
+        self.hangs_up([]);
+    }
+
+    /// Breaks down when it is connected next.
+    pub fn panics_on_next_connection(&self) {
+        self.lock().connects = Connects::ByPanicking;
+    }
+
+    /// Does not answer when it is connected next.
+    pub fn hangs_while_connecting(&self) {
+        self.lock().connects = Connects::Never;
+    }
+
+    /// Breaks down when it is listened to next.
+    pub fn panics_on_next_arrival(&self) {
+        self.lock().panics_on_next_arrival = true;
+        self.bump();
+    }
+
+    /// The texts that can be read in a chat with us alone.
+    pub fn texts(&self, chat: &str) -> Vec<String> {
+        self.texts_at(&self.dm(chat))
+    }
+
+    /// The texts that can be read there.
+    pub fn texts_at(&self, to: &Address) -> Vec<String> {
+        let truth = self.lock();
+        let shown = truth.shown.iter().filter(|shown| shown.to == *to);
+        shown.map(|shown| shown.content.text.clone()).collect()
+    }
+
+    /// Whether everything that happened has been acknowledged, or will never be asked for again.
+    pub fn is_heard(&self) -> bool {
+        self.lock().mail.iter().all(|mail| mail.acknowledged || mail.gone)
+    }
+
+    /// Looks at what happened.
+    pub fn truth<T>(&self, read: impl FnOnce(&Truth) -> T) -> T {
+        read(&self.lock())
+    }
+
+    /// Changes whenever something happens.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changed.subscribe()
+    }
+
+    fn bump(&self) {
+        self.0.changed.send_modify(|count| *count += 1);
+        self.0.ground.bell.send_modify(|count| *count += 1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Truth> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Truth {
+    fn one_in(&mut self, many: u64) -> bool {
+        many > 0 && self.dice.as_mut().is_some_and(|dice| dice.below(many) == 0)
+    }
+}

@@ -1,0 +1,188 @@
+//! What a vendor does with what it is asked to do.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use talaria_clock::{Clock, SystemClock};
+use talaria_model::{
+    Act, Capabilities, Content, Deletes, Files, Idempotency, MessageId, Outbound, Receipt,
+};
+use talaria_platform::{Fate, FileStore, Outgoing, SendError};
+
+use super::{Conduct, Reach, Shown, Vendor};
+
+pub(super) struct Mouth {
+    pub(super) vendor: Vendor,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) files: Arc<dyn FileStore>,
+    pub(super) connection: u64,
+}
+
+#[async_trait]
+impl Outgoing for Mouth {
+    async fn send(&self, outbound: &Outbound) -> Result<Receipt, SendError> {
+        let ground = &self.vendor.0.ground;
+        let (account, id) = (&self.vendor.0.account, &outbound.id);
+        let durable = !matches!(outbound.act, Act::Typing | Act::Draft(_));
+        if durable {
+            ground.points.pass(format!("{account} is sent {id}: {}", words(outbound))).await;
+        } else if ground.points.alive() == crate::sim::points::Alive::No {
+            return std::future::pending().await;
+        }
+        let conduct = {
+            let mut truth = self.vendor.lock();
+            if truth.connection != self.connection || truth.reach == Reach::Refused {
+                return Err(SendError::Unreachable { reason: "hung up".into() });
+            }
+            truth.acts.push((self.clock.now(), outbound.clone()));
+            let silent = truth.reach == Reach::Silent;
+            match &mut truth.script {
+                _ if silent => Conduct::LosesSilently,
+                Some(script) => script(outbound),
+                None => Conduct::Shows,
+            }
+        };
+        ground.log.note(format_args!("{account} {conduct:?}"));
+        self.vendor.bump();
+        let unconfirmed = || {
+            *self.vendor.lock().doubtful.entry(id.clone()).or_default() += 1;
+            Err(SendError::Unconfirmed { reason: "silence".into() })
+        };
+        if let Conduct::ShowsAfter(wait) = conduct {
+            SystemClock.sleep(wait).await;
+        }
+        let sent = match conduct {
+            Conduct::Shows | Conduct::ShowsAfter(_) => {
+                let message = self.show(outbound).await;
+                message.map(|message| Receipt { message, at: self.clock.now() })
+            }
+            Conduct::ShowsNameless => {
+                let message = self.show(outbound).await;
+                message.map(|_| Receipt { message: None, at: self.clock.now() })
+            }
+            Conduct::ShowsSilently => match self.show(outbound).await {
+                Ok(_) => unconfirmed(),
+                Err(error) => Err(error),
+            },
+            Conduct::LosesSilently => unconfirmed(),
+            Conduct::Refuses(error) => Err(error),
+            Conduct::Panics => {
+                // Whoever hears only that it broke down cannot know more.
+                *self.vendor.lock().doubtful.entry(id.clone()).or_default() += 1;
+                panic!("the test says so")
+            }
+        };
+        let refuses = |error: &SendError| matches!(error.fate(), Fate::Drop | Fate::Plain);
+        if sent.as_ref().is_err_and(refuses) {
+            self.vendor.lock().refused.insert(id.clone());
+        }
+        self.vendor.bump();
+        if durable {
+            ground.points.pass(format!("{account} answers {id}")).await;
+        }
+        sent
+    }
+}
+
+impl Mouth {
+    async fn show(&self, outbound: &Outbound) -> Result<Option<MessageId>, SendError> {
+        let can = self.vendor.0.can;
+        if let Act::Post(content) | Act::Edit { content, .. } = &outbound.act {
+            fits(content, &can)?;
+            for file in &content.files {
+                if !self.can_be_read(file).await {
+                    return Err(SendError::Rejected { reason: "the file is not there".into() });
+                }
+            }
+        }
+        let now = self.vendor.0.ground.time.now();
+        if self.vendor.0.ground.points.alive() == crate::sim::points::Alive::No {
+            return std::future::pending().await;
+        }
+        let mut truth = self.vendor.lock();
+        truth.changes += 1;
+        let changed = truth.changes;
+        match &outbound.act {
+            Act::Typing | Act::Draft(_) => Ok(None),
+            Act::Post(content) => {
+                let is_known = |shown: &&Shown| match can.idempotency {
+                    Idempotency::None => false,
+                    Idempotency::Keyed(window) => {
+                        shown.by == outbound.id && now.since(shown.at) < window
+                    }
+                };
+                if let Some(known) = truth.shown.iter().find(is_known) {
+                    return Ok(Some(known.message.clone()));
+                }
+                truth.posted += 1;
+                let message = MessageId::new(format!("m{}", truth.posted)).expect("an id");
+                truth.shown.push(Shown {
+                    message: message.clone(),
+                    to: outbound.to.clone(),
+                    content: content.clone(),
+                    by: outbound.id.clone(),
+                    edits: 0,
+                    at: now,
+                    changed,
+                });
+                Ok(Some(message))
+            }
+            Act::Edit { message, content } => {
+                let shown = truth.shown.iter_mut().find(|shown| shown.message == *message);
+                let no_such = || SendError::Rejected { reason: "no such message".into() };
+                let shown = shown.ok_or_else(no_such)?;
+                if shown.content != *content {
+                    shown.changed = changed;
+                }
+                shown.content = content.clone();
+                shown.edits += 1;
+                Ok(Some(message.clone()))
+            }
+            Act::Delete { message } if can.deletes == Deletes::Anytime => {
+                truth.shown.retain(|shown| shown.message != *message);
+                Ok(None)
+            }
+            Act::Delete { .. } | Act::React { .. } => {
+                Err(SendError::Rejected { reason: "cannot do that".into() })
+            }
+        }
+    }
+
+    async fn can_be_read(&self, file: &talaria_model::FileRef) -> bool {
+        let Ok(mut bytes) = self.files.read(&file.id).await else { return false };
+        let mut size = 0;
+        while let Some(Ok(chunk)) = bytes.next().await {
+            size += chunk.len() as u64;
+        }
+        size == file.size
+    }
+}
+
+/// A vendor counts for itself.
+fn fits(content: &Content, can: &Capabilities) -> Result<(), SendError> {
+    let refused = |reason: String| Err(SendError::Rejected { reason });
+    let length = content.text.chars().count();
+    if length > can.text.max as usize {
+        return refused(format!("{length} characters are too many"));
+    }
+    match can.files {
+        Files::Never if !content.files.is_empty() => refused("no files here".into()),
+        Files::UpTo(most) if content.files.iter().any(|file| file.size > most) => {
+            refused("the file is too large".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn words(outbound: &Outbound) -> String {
+    let (verb, text) = match &outbound.act {
+        Act::Post(content) => ("post", content.text.as_str()),
+        Act::Edit { content, .. } => ("edit", content.text.as_str()),
+        Act::Draft(content) => ("draft", content.text.as_str()),
+        Act::Delete { .. } => ("delete", ""),
+        Act::React { .. } => ("react", ""),
+        Act::Typing => ("typing", ""),
+    };
+    format!("{verb} in {}: {text:.60?}", outbound.to.chat.id)
+}

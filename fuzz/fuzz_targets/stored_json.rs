@@ -1,0 +1,5 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    (talaria_fuzz::target("stored_json").expect("the target is listed").run)(data)
+});

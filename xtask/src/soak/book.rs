@@ -1,0 +1,255 @@
+//! What the driver knows to have happened: what was said, what the model answered, and when.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use talaria_testkit::Token;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::protocol::Moment;
+
+/// The whole truth outside of the platforms. Clones are the same one.
+#[derive(Clone)]
+pub(super) struct Book {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    begun: Instant,
+    pages: Mutex<Pages>,
+    moments: [watch::Sender<u64>; 3],
+}
+
+#[derive(Default)]
+pub(super) struct Pages {
+    /// Every message with a token.
+    pub(super) said: BTreeMap<Token, Said>,
+    /// Commands and presses, which have none.
+    pub(super) others: Vec<Said>,
+    /// Every answer the model has given, by its number.
+    pub(super) answers: Vec<Answer>,
+    numbers: HashMap<Vec<Token>, usize>,
+    /// Requests that were answered with an error once.
+    pub(super) spoiled: HashSet<Vec<Token>>,
+    pub(super) lives: Vec<Life>,
+    pub(super) log: Vec<Logged>,
+    pub(super) faults: usize,
+    minted: u64,
+}
+
+/// Something that a person did.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) account: &'static str,
+    pub(super) chat: String,
+    pub(super) person: String,
+    /// The number of the event at its vendor.
+    pub(super) number: u64,
+    pub(super) kind: Kind,
+    pub(super) at: Duration,
+}
+
+/// What has to come of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A whole answer.
+    Talk,
+    /// A whole answer, or the model's refusal.
+    Refused,
+    /// A whole answer, or a stop that says so.
+    Unruly,
+    /// One notice.
+    Status,
+    /// Whatever a stop or a fresh start answers.
+    Control,
+    /// Nothing of its own: it answers a question.
+    Press,
+}
+
+/// An answer of the model. Its words are numbered, so that a reader knows whether all are there.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) tokens: Vec<Token>,
+    pub(super) words: u16,
+}
+
+/// One life of the gateway.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    pub(super) started: Duration,
+    pub(super) first_act: Option<Duration>,
+    pub(super) killed: Option<Duration>,
+}
+
+/// Something that happened, for the history of a message.
+#[derive(Debug)]
+pub(super) struct Logged {
+    pub(super) at: Duration,
+    pub(super) account: &'static str,
+    pub(super) chat: String,
+    pub(super) tokens: Vec<Token>,
+    pub(super) what: String,
+}
+
+impl Book {
+    pub(super) fn new() -> Self {
+        let moments = [watch::Sender::new(0), watch::Sender::new(0), watch::Sender::new(0)];
+        Self {
+            shared: Arc::new(Shared { begun: Instant::now(), pages: Mutex::default(), moments }),
+        }
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.shared.begun.elapsed()
+    }
+
+    /// Never held while a vendor is asked for anything: its script takes the pages while it holds the
+    /// vendor.
+    pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.shared.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that this is happening.
+    pub(super) fn signal(&self, moment: Moment) {
+        self.shared.moments[moment as usize].send_modify(|times| *times += 1);
+    }
+
+    /// Completes when this happens next.
+    pub(super) async fn next(&self, moment: Moment) {
+        let mut times = self.shared.moments[moment as usize].subscribe();
+        // The sender lives in `self`.
+        let _ = times.changed().await;
+    }
+
+    pub(super) fn begin_life(&self) {
+        let started = self.now();
+        self.pages().lives.push(Life { started, ..Life::default() });
+    }
+
+    pub(super) fn end_life(&self) {
+        let now = self.now();
+        if let Some(life) = self.pages().lives.last_mut() {
+            life.killed = Some(now);
+        }
+    }
+
+    pub(super) fn log(
+        &self,
+        account: &'static str,
+        chat: &str,
+        tokens: Vec<Token>,
+        what: impl Into<String>,
+    ) {
+        let at = self.now();
+        let what = what.into();
+        self.pages().log.push(Logged { at, account, chat: chat.to_owned(), tokens, what });
+    }
+}
+
+impl Pages {
+    pub(super) fn mint(&mut self) -> Token {
+        self.minted += 1;
+        Token(self.minted)
+    }
+
+    /// Says that an act arrived. One that a dead gateway had sent is not the next one's first.
+    pub(super) fn first_act(&mut self, at: Duration) {
+        if let Some(life) = self.lives.last_mut().filter(|life| life.started <= at) {
+            life.first_act.get_or_insert(at);
+        }
+    }
+
+    /// The model's answer to these tokens: always the same one.
+    pub(super) fn answer(&mut self, tokens: &[Token], words: u16) -> String {
+        let number = *self.numbers.entry(tokens.to_vec()).or_insert_with(|| {
+            self.answers.push(Answer { tokens: tokens.to_vec(), words });
+            self.answers.len() - 1
+        });
+        let named: Vec<String> = tokens.iter().map(ToString::to_string).collect();
+        let mut text = format!("echo: {}", named.join(" / "));
+        for word in 1..=self.answers[number].words {
+            write!(text, " {}", Word { answer: number, word }).expect("a string takes everything");
+        }
+        text
+    }
+
+    /// How often the gateway was killed after this.
+    pub(super) fn kills_after(&self, at: Duration) -> usize {
+        self.lives.iter().filter(|life| life.killed.is_some_and(|killed| killed > at)).count()
+    }
+
+    /// Everything that is known about a message, in order.
+    pub(super) fn history(&self, token: Token) -> String {
+        let Some(said) = self.said.get(&token) else { return format!("nobody said {token}") };
+        let mut lines: Vec<(Duration, String)> = Vec::new();
+        let Said { account, chat, person, number, kind, at } = said;
+        lines.push((
+            *at,
+            format!("{person} says it in {account}/{chat}: event e{number}, {kind:?}"),
+        ));
+        let concerns = |logged: &&Logged| {
+            logged.tokens.contains(&token) || logged.account == *account && logged.chat == *chat
+        };
+        let after = self.log.iter().filter(|logged| logged.at >= *at);
+        lines.extend(after.filter(concerns).map(|logged| (logged.at, logged.what.clone())));
+        let last = lines.iter().map(|(at, _)| *at).max().unwrap_or_default();
+        for (number, life) in self.lives.iter().enumerate().filter(|(_, life)| {
+            life.killed.is_none_or(|killed| killed >= *at) && life.started <= last
+        }) {
+            lines.push((life.started, format!("life {number} starts")));
+            lines.extend(life.killed.map(|killed| (killed, format!("life {number} is killed"))));
+        }
+        lines.sort_by_key(|(at, _)| *at);
+        let lines =
+            lines.iter().map(|(at, what)| format!("    {:>9.3} s  {what}", at.as_secs_f64()));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// One numbered word of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) answer: usize,
+    pub(super) word: u16,
+}
+
+impl std::fmt::Display for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a{:07}:{:03}", self.answer, self.word)
+    }
+}
+
+/// The whole words in a text, in order.
+pub(super) fn words_in(text: &str) -> Vec<Word> {
+    let read = |word: &str| {
+        let (answer, word) = word.strip_prefix('a')?.split_once(':')?;
+        let is_whole = answer.len() == 7 && word.len() == 3;
+        let number = |digits: &str| digits.parse::<u64>().ok();
+        let (answer, word) = (number(answer)?, number(word)?);
+        is_whole.then_some(Word { answer: answer as usize, word: word as u16 })
+    };
+    text.split_whitespace().filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_an_answer_are_numbered_and_read_back() {
+        let mut pages = Pages::default();
+        let text = pages.answer(&[Token(3), Token(4)], 2);
+        assert_eq!(text, "echo: tok0000003 / tok0000004 a0000000:001 a0000000:002");
+        assert_eq!(
+            pages.answer(&[Token(3), Token(4)], 9),
+            text,
+            "the same request, the same answer"
+        );
+        let word = |word| Word { answer: 0, word };
+        assert_eq!(words_in(&text), [word(1), word(2)]);
+        assert_eq!(words_in("a0000000:00 a0000000:0021 b0000000:001 and:so"), []);
+    }
+}

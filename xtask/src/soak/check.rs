@@ -1,0 +1,645 @@
+//! What must hold, read from the evidence after everything has come to rest.
+//!
+//! A pure function of what was said, what the model answered, what people can read and what the
+//! journal says, so that planted evidence can show that it bites.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+
+use talaria_testkit::{Token, mentioned};
+
+use super::book::{Answer, Kind, Said, words_in};
+
+/// What a resend looks like, and what it looks like where messages are short.
+const MARKS: [&str; 2] = ["sent again after an interruption", "(again)\n"];
+
+const SET_ASIDE: &str = "I was interrupted three times";
+
+/// Everything there is to judge by.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    pub(super) said: BTreeMap<Token, Said>,
+    /// Commands and presses.
+    pub(super) others: Vec<Said>,
+    pub(super) answers: Vec<Answer>,
+    /// What people can read, per account and in the order in which it appeared.
+    pub(super) shown: Vec<Visible>,
+    pub(super) journal: HashMap<(String, u64), Row>,
+    /// How often the gateway was killed after each message.
+    pub(super) kills: HashMap<Token, usize>,
+}
+
+/// A message as people can read it.
+#[derive(Debug, Clone)]
+pub(super) struct Visible {
+    pub(super) account: &'static str,
+    pub(super) chat: String,
+    pub(super) text: String,
+}
+
+/// A row of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Row {
+    /// No step has dealt with it.
+    Open,
+    Bound,
+    Handled,
+    Ignored,
+    Denied,
+    SetAside,
+}
+
+/// A promise that was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Violation {
+    pub(super) what: What,
+    /// The message concerned, where there is one.
+    pub(super) token: Option<Token>,
+    pub(super) place: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum What {
+    Lost,
+    Repeated,
+    LeftBehind,
+    OutOfOrder { later: Token },
+    Scrambled,
+    WrongChat,
+    Stray(String),
+    Notices { asked: usize, unmarked: usize, shown: usize },
+    NotJournalled,
+    NotEnded,
+    Unexplained(Row),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = &self.place;
+        let token = self.token.map(|token| token.to_string()).unwrap_or_default();
+        match &self.what {
+            What::Lost => write!(f, "{token} in {place} has no whole answer"),
+            What::Repeated => write!(f, "the answer to {token} is in {place} twice, unmarked"),
+            What::LeftBehind => {
+                write!(f, "half an answer to {token} stayed in {place}, and no marked one follows")
+            }
+            What::OutOfOrder { later } => {
+                write!(f, "in {place}, {later} was answered before {token}")
+            }
+            What::Scrambled => write!(f, "the answer to {token} in {place} is out of order"),
+            What::WrongChat => write!(f, "something for {token} appeared in {place}"),
+            What::Stray(text) => write!(f, "{place} got {text:?} for no reason"),
+            What::Notices { asked, unmarked, shown } => write!(
+                f,
+                "{place} asked for {asked} notices and got {shown}, {unmarked} of them unmarked"
+            ),
+            What::NotJournalled => write!(f, "{place} is not in the journal"),
+            What::NotEnded => write!(f, "{place} is in the journal and nothing came of it"),
+            What::Unexplained(row) => write!(f, "{place} is {row:?} in the journal for no reason"),
+        }
+    }
+}
+
+/// What the evidence amounts to.
+#[derive(Debug, Default)]
+pub(super) struct Judgement {
+    pub(super) violations: Vec<Violation>,
+    /// Answers that can be read whole.
+    pub(super) answers: usize,
+    pub(super) marked: usize,
+    /// Messages that were set aside and never answered.
+    pub(super) set_aside: usize,
+}
+
+pub(super) fn is_marked(text: &str) -> bool {
+    MARKS.iter().any(|mark| text.contains(mark))
+}
+
+/// The messages whose whole answer can be read.
+pub(super) fn answered(evidence: &Evidence) -> HashSet<Token> {
+    let mut court = Court::new(evidence);
+    court.read_everything();
+    court.weigh_answers();
+    let whole = court.readings.iter().filter(|(_, reading)| reading.completed.is_some());
+    whole.flat_map(|(number, _)| evidence.answers[*number].tokens.iter().copied()).collect()
+}
+
+/// Judges.
+pub(super) fn judge(evidence: &Evidence) -> Judgement {
+    let mut court = Court::new(evidence);
+    court.read_everything();
+    court.weigh_answers();
+    let mut judgement = Judgement::default();
+    court.weigh_messages(&mut judgement);
+    court.weigh_notices();
+    court.weigh_journal();
+    judgement.answers =
+        court.readings.values().filter(|reading| reading.completed.is_some()).count();
+    judgement.marked = evidence.shown.iter().filter(|shown| is_marked(&shown.text)).count();
+    judgement.violations = court.found;
+    judgement
+}
+
+struct Court<'a> {
+    evidence: &'a Evidence,
+    /// What can be read in each chat.
+    places: HashMap<String, Vec<usize>>,
+    /// What can be read of each answer.
+    readings: HashMap<usize, Reading>,
+    found: Vec<Violation>,
+}
+
+/// What can be read of an answer.
+#[derive(Debug, Default)]
+struct Reading {
+    /// For each message that has words of it: its place, and its first and last word.
+    pieces: Vec<Piece>,
+    /// The place at which the last missing word appeared.
+    completed: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    place: usize,
+    first: u16,
+    last: u16,
+    marked: bool,
+}
+
+/// Whether a message was answered more than once, or half and then once more, without saying so.
+fn repetition(readings: &[&Reading]) -> Option<What> {
+    let pieces = || readings.iter().flat_map(|reading| &reading.pieces);
+    let begun: Vec<&Piece> = pieces().filter(|piece| piece.first == 1 && !piece.marked).collect();
+    if begun.len() > 1 {
+        return Some(What::Repeated);
+    }
+    let half = begun.first()?;
+    let is_whole = readings.iter().any(|reading| {
+        reading.completed.is_some() && reading.pieces.iter().any(|piece| piece.place == half.place)
+    });
+    let is_followed = pieces().any(|piece| piece.place > half.place && piece.marked);
+    (!is_whole && !is_followed).then_some(What::LeftBehind)
+}
+
+impl<'a> Court<'a> {
+    fn new(evidence: &'a Evidence) -> Self {
+        let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, shown) in evidence.shown.iter().enumerate() {
+            places.entry(shown.place()).or_default().push(place);
+        }
+        Self { evidence, places, readings: HashMap::new(), found: Vec::new() }
+    }
+
+    fn accuse(&mut self, what: What, token: Option<Token>, place: impl Into<String>) {
+        self.found.push(Violation { what, token, place: place.into() });
+    }
+
+    fn read_everything(&mut self) {
+        let evidence = self.evidence;
+        let mut questions = HashSet::new();
+        for (place, shown) in evidence.shown.iter().enumerate() {
+            let words = words_in(&shown.text);
+            let mut tokens = mentioned(&shown.text);
+            let mut by_answer: Vec<(usize, Vec<u16>)> = Vec::new();
+            for word in words {
+                match by_answer.iter_mut().find(|(answer, _)| *answer == word.answer) {
+                    Some((_, numbers)) => numbers.push(word.word),
+                    None => by_answer.push((word.answer, vec![word.word])),
+                }
+            }
+            for (answer, numbers) in by_answer {
+                let Some(known) = evidence.answers.get(answer) else {
+                    self.accuse(What::Stray(shown.text.clone()), None, shown.place());
+                    continue;
+                };
+                tokens.extend(known.tokens.iter().copied());
+                let rises_by_one = numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+                if !rises_by_one {
+                    self.accuse(What::Scrambled, known.tokens.last().copied(), shown.place());
+                }
+                let piece = Piece {
+                    place,
+                    first: numbers[0],
+                    last: numbers[numbers.len() - 1],
+                    marked: is_marked(&shown.text),
+                };
+                self.readings.entry(answer).or_default().pieces.push(piece);
+            }
+            // A question or a refusal names its message and has no words of an answer.
+            let is_sentence = !tokens.is_empty() && words_in(&shown.text).is_empty();
+            let place = (shown.account, &shown.chat, &shown.text);
+            if is_sentence && !is_marked(&shown.text) && !questions.insert(place) {
+                self.accuse(What::Repeated, tokens.first().copied(), shown.place());
+            }
+            if tokens.is_empty() && Notice::of(&shown.text) == Notice::Unknown {
+                self.accuse(What::Stray(shown.text.clone()), None, shown.place());
+            }
+            let strangers = tokens.iter().filter(|token| {
+                let said = evidence.said.get(token);
+                said.is_none_or(|said| said.account != shown.account || said.chat != shown.chat)
+            });
+            if let Some(stranger) = strangers.copied().next() {
+                self.accuse(What::WrongChat, Some(stranger), shown.place());
+            }
+        }
+    }
+
+    /// Within each answer: every word once unless marked, in order, and whole or followed.
+    fn weigh_answers(&mut self) {
+        let evidence = self.evidence;
+        let mut readings = std::mem::take(&mut self.readings);
+        for (number, reading) in &mut readings {
+            let answer = &evidence.answers[*number];
+            let token = answer.tokens.last().copied();
+            let place = evidence.shown[reading.pieces[0].place].place();
+            let mut next = 1;
+            for piece in &reading.pieces {
+                // A piece may begin anew where it is marked; what is missing before it was overtaken.
+                if piece.first > next {
+                    self.accuse(What::Scrambled, token, place.clone());
+                    break;
+                }
+                if piece.last >= next {
+                    next = piece.last + 1;
+                    if piece.last == answer.words {
+                        reading.completed = Some(piece.place);
+                    }
+                }
+            }
+            let unmarked: Vec<&Piece> =
+                reading.pieces.iter().filter(|piece| !piece.marked).collect();
+            let overlaps = unmarked.windows(2).any(|pair| pair[1].first <= pair[0].last);
+            if overlaps {
+                self.accuse(What::Repeated, token, place);
+            }
+        }
+        self.readings = readings;
+    }
+
+    fn weigh_messages(&mut self, judgement: &mut Judgement) {
+        let evidence = self.evidence;
+        let mut by_token: HashMap<Token, Vec<usize>> = HashMap::new();
+        for number in self.readings.keys() {
+            for token in &evidence.answers[*number].tokens {
+                by_token.entry(*token).or_default().push(*number);
+            }
+        }
+        // Serial per session: in a group each person has one of their own.
+        let mut last: HashMap<(&str, &str, &str), (usize, Token)> = HashMap::new();
+        for (token, said) in &evidence.said {
+            let token = *token;
+            let numbers = by_token.get(&token).map(Vec::as_slice).unwrap_or_default();
+            let readings: Vec<&Reading> = numbers.iter().map(|n| &self.readings[n]).collect();
+            let completed = readings.iter().filter_map(|reading| reading.completed).min();
+            let excuse = self.excuse(token, said);
+            let mut wrong = Vec::new();
+            match excuse {
+                Some(Excuse::SetAside) => judgement.set_aside += usize::from(completed.is_none()),
+                Some(Excuse::Explained) => {}
+                None => {
+                    wrong.extend(completed.is_none().then_some(What::Lost));
+                    wrong.extend(repetition(&readings));
+                }
+            }
+            if let (Some(completed), None) = (completed, excuse) {
+                let session = (said.account, said.chat.as_str(), said.person.as_str());
+                if let Some((place, earlier)) = last.insert(session, (completed, token))
+                    && place > completed
+                {
+                    let what = What::OutOfOrder { later: token };
+                    self.accuse(what, Some(earlier), said.place());
+                }
+            }
+            for what in wrong {
+                self.accuse(what, Some(token), said.place());
+            }
+        }
+    }
+
+    /// Why a message need not have an answer of its own.
+    fn excuse(&self, token: Token, said: &Said) -> Option<Excuse> {
+        let row = self.evidence.journal.get(&(said.account.to_owned(), said.number)).copied();
+        let reads =
+            |notice: Notice| self.shown_in(said).any(|shown| Notice::of(&shown.text) == notice);
+        let killed_often = self.evidence.kills.get(&token).is_none_or(|kills| *kills >= 3);
+        if row == Some(Row::SetAside) && killed_often && reads(Notice::SetAside) {
+            return Some(Excuse::SetAside);
+        }
+        let explained = match said.kind {
+            Kind::Refused => self.shown_in(said).any(|shown| {
+                shown.text.contains("refused the request")
+                    && mentioned(&shown.text).contains(&token)
+            }),
+            Kind::Unruly => row == Some(Row::Ignored) || reads(Notice::Stopped),
+            _ => false,
+        };
+        explained.then_some(Excuse::Explained)
+    }
+
+    fn shown_in(&self, said: &Said) -> impl Iterator<Item = &Visible> {
+        let places = self.places.get(&said.place());
+        places.into_iter().flatten().map(|place| &self.evidence.shown[*place])
+    }
+
+    /// As many notices as were asked for, or more where the rest is marked.
+    fn weigh_notices(&mut self) {
+        let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+        for said in self.evidence.others.iter().filter(|said| said.kind == Kind::Status) {
+            *asked.entry(said.place()).or_default() += 1;
+        }
+        let mut got: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        for shown in &self.evidence.shown {
+            if Notice::of(&shown.text) == Notice::Status {
+                let (unmarked, all) = got.entry(shown.place()).or_default();
+                *unmarked += usize::from(!is_marked(&shown.text));
+                *all += 1;
+            }
+        }
+        let places: HashSet<&String> = asked.keys().chain(got.keys()).collect();
+        for place in places {
+            let asked = asked.get(place).copied().unwrap_or(0);
+            let (unmarked, shown) = got.get(place).copied().unwrap_or((0, 0));
+            if unmarked > asked || shown < asked {
+                let what = What::Notices { asked, unmarked, shown };
+                self.found.push(Violation { what, token: None, place: place.clone() });
+            }
+        }
+    }
+
+    fn weigh_journal(&mut self) {
+        let evidence = self.evidence;
+        let said = evidence.said.iter().map(|(token, said)| (Some(*token), said));
+        let others = evidence.others.iter().map(|said| (None, said));
+        for (token, said) in said.chain(others) {
+            let place = format!("{}, event e{}", said.place(), said.number);
+            let row = evidence.journal.get(&(said.account.to_owned(), said.number));
+            let what = match (row, said.kind) {
+                (None, _) => What::NotJournalled,
+                (Some(Row::Open), _) => What::NotEnded,
+                (Some(Row::Bound | Row::SetAside), Kind::Talk | Kind::Refused) => continue,
+                (Some(Row::Handled), Kind::Status | Kind::Control | Kind::Press) => continue,
+                (Some(Row::Bound | Row::Ignored | Row::SetAside), Kind::Unruly) => continue,
+                (Some(row), _) => What::Unexplained(*row),
+            };
+            self.accuse(what, token, place);
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Excuse {
+    SetAside,
+    Explained,
+}
+
+/// What the gateway says by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Notice {
+    Status,
+    SetAside,
+    Stopped,
+    Fresh,
+    Unknown,
+}
+
+impl Notice {
+    fn of(text: &str) -> Self {
+        const KNOWN: [(&str, Notice); 6] = [
+            ("Conversation `", Notice::Status),
+            (SET_ASIDE, Notice::SetAside),
+            ("Stopped.", Notice::Stopped),
+            ("Stopping.", Notice::Stopped),
+            ("Nothing is running.", Notice::Fresh),
+            ("A new conversation.", Notice::Fresh),
+        ];
+        KNOWN.iter().find(|(words, _)| text.contains(words)).map_or(Self::Unknown, |known| known.1)
+    }
+}
+
+impl Said {
+    pub(super) fn place(&self) -> String {
+        format!("{}/{}", self.account, self.chat)
+    }
+}
+
+impl Visible {
+    fn place(&self) -> String {
+        format!("{}/{}", self.account, self.chat)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::book::Pages;
+    use super::*;
+
+    const MARK: &str = "*(sent again after an interruption; you may have seen this)*\n\n";
+
+    /// Planted evidence: who said what where, and what can be read where.
+    #[derive(Default)]
+    struct Plant {
+        pages: Pages,
+        evidence: Evidence,
+    }
+
+    impl Plant {
+        fn said(mut self, chat: &str, kind: Kind) -> Self {
+            let token = self.pages.mint();
+            let number = token.0;
+            let person = format!("{chat}-person");
+            let (chat, at) = (chat.to_owned(), Duration::ZERO);
+            let said = Said { account: "plain", chat, person, number, kind, at };
+            let row = if kind == Kind::Status { Row::Handled } else { Row::Bound };
+            self.evidence.journal.insert(("plain".to_owned(), number), row);
+            if kind == Kind::Status {
+                self.evidence.others.push(said);
+            } else {
+                self.evidence.said.insert(token, said);
+            }
+            self
+        }
+
+        fn row(mut self, number: u64, row: Option<Row>) -> Self {
+            let place = ("plain".to_owned(), number);
+            match row {
+                Some(row) => self.evidence.journal.insert(place, row),
+                None => self.evidence.journal.remove(&place),
+            };
+            self
+        }
+
+        fn text(mut self, chat: &str, text: &str) -> Self {
+            let (chat, text) = (chat.to_owned(), text.to_owned());
+            self.evidence.shown.push(Visible { account: "plain", chat, text });
+            self
+        }
+
+        /// Words of the answer to these tokens, all of three or some.
+        fn words(mut self, mark: &str, chat: &str, tokens: &[u64], words: &[usize]) -> Self {
+            let tokens: Vec<Token> = tokens.iter().map(|token| Token(*token)).collect();
+            let whole = self.pages.answer(&tokens, 3);
+            let all: Vec<&str> = whole.split(' ').collect();
+            let numbered = &all[all.len() - 3..];
+            let head =
+                if words.contains(&1) { all[..all.len() - 3].join(" ") } else { String::new() };
+            let words: Vec<&str> = words.iter().map(|word| numbered[word - 1]).collect();
+            self.text(chat, &format!("{mark}{head} {}", words.join(" ")))
+        }
+
+        fn whole(self, chat: &str, tokens: &[u64]) -> Self {
+            self.words("", chat, tokens, &[1, 2, 3])
+        }
+
+        fn check(mut self) -> Vec<String> {
+            self.evidence.answers = std::mem::take(&mut self.pages.answers);
+            judge(&self.evidence).violations.iter().map(ToString::to_string).collect()
+        }
+    }
+
+    fn plant() -> Plant {
+        Plant::default()
+    }
+
+    #[test]
+    fn answers_in_order_break_nothing() {
+        let evidence = plant().said("a", Kind::Talk).said("b", Kind::Talk).said("a", Kind::Talk);
+        let evidence = evidence.whole("a", &[1]).whole("a", &[3]).whole("b", &[2]);
+        assert_eq!(evidence.check(), [""; 0]);
+    }
+
+    #[test]
+    fn several_messages_may_share_an_answer_and_an_answer_may_have_parts() {
+        let evidence = plant().said("a", Kind::Talk).said("a", Kind::Talk);
+        let evidence = evidence.words("", "a", &[1, 2], &[1]).words("", "a", &[1, 2], &[2, 3]);
+        assert_eq!(evidence.check(), [""; 0]);
+    }
+
+    #[test]
+    fn a_missing_answer_is_a_loss_and_so_is_a_missing_part() {
+        let lost = ["tok0000001 in plain/a has no whole answer"];
+        assert_eq!(plant().said("a", Kind::Talk).check(), lost);
+        let half = plant().said("a", Kind::Talk).words("", "a", &[1], &[1, 2]);
+        assert!(half.check().contains(&lost[0].to_owned()));
+        let overtaken = plant().said("a", Kind::Talk).words("", "a", &[1], &[1]);
+        let overtaken = overtaken.words("", "a", &[1], &[3]).check();
+        assert!(overtaken.iter().any(|found| found.contains("out of order")), "{overtaken:?}");
+    }
+
+    #[test]
+    fn a_second_copy_has_to_be_marked() {
+        let twice = plant().said("a", Kind::Talk).whole("a", &[1]).whole("a", &[1]).check();
+        assert!(
+            twice.contains(&"the answer to tok0000001 is in plain/a twice, unmarked".to_owned())
+        );
+        for mark in [MARK, "(again)\n"] {
+            let marked = plant().said("a", Kind::Talk).whole("a", &[1]);
+            assert_eq!(marked.words(mark, "a", &[1], &[1, 2, 3]).check(), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn a_second_turn_for_the_same_message_is_a_repeat() {
+        let twice = plant().said("a", Kind::Talk).said("a", Kind::Talk);
+        let twice = twice.whole("a", &[1]).whole("a", &[1, 2]).check();
+        assert_eq!(twice, ["the answer to tok0000001 is in plain/a twice, unmarked"]);
+    }
+
+    #[test]
+    fn parts_that_are_swapped_or_doubled_are_noticed() {
+        let swapped = plant().said("a", Kind::Talk).words("", "a", &[1], &[2, 3]);
+        let swapped = swapped.words("", "a", &[1], &[1]).check();
+        assert!(
+            swapped.contains(&"the answer to tok0000001 in plain/a is out of order".to_owned())
+        );
+        let doubled = plant().said("a", Kind::Talk).words("", "a", &[1], &[1]);
+        let doubled = doubled.words("", "a", &[1], &[2]).words("", "a", &[1], &[2, 3]).check();
+        assert_eq!(doubled, ["the answer to tok0000001 is in plain/a twice, unmarked"]);
+        let marked = plant().said("a", Kind::Talk).words("", "a", &[1], &[1]);
+        let marked = marked.words("", "a", &[1], &[2]).words(MARK, "a", &[1], &[2]);
+        assert_eq!(marked.words("", "a", &[1], &[3]).check(), [""; 0]);
+    }
+
+    #[test]
+    fn an_answer_that_overtakes_is_noticed() {
+        let evidence = plant().said("a", Kind::Talk).said("a", Kind::Talk);
+        assert_eq!(
+            evidence.whole("a", &[2]).whole("a", &[1]).check(),
+            ["in plain/a, tok0000002 was answered before tok0000001"]
+        );
+    }
+
+    #[test]
+    fn an_answer_in_the_wrong_chat_is_noticed() {
+        let evidence = plant().said("a", Kind::Talk).said("b", Kind::Talk);
+        let found = evidence.whole("a", &[1]).whole("b", &[2]).whole("b", &[1]).check();
+        assert!(found.contains(&"something for tok0000001 appeared in plain/b".to_owned()));
+        let part = plant().said("a", Kind::Talk).said("b", Kind::Talk).whole("b", &[2]);
+        let part = part.words("", "a", &[1], &[1, 2]).words("", "b", &[1], &[3]).check();
+        assert!(
+            part.contains(&"something for tok0000001 appeared in plain/b".to_owned()),
+            "{part:?}"
+        );
+    }
+
+    #[test]
+    fn half_an_answer_needs_a_marked_whole_one_after_it() {
+        let half = plant().said("a", Kind::Talk).words("", "a", &[1], &[1]);
+        assert_eq!(half.words(MARK, "a", &[1], &[1, 2, 3]).check(), [""; 0]);
+        // The turn went on with more than it had when it died.
+        let more = plant().said("a", Kind::Talk).said("a", Kind::Talk).words("", "a", &[1], &[1]);
+        let left = more.whole("a", &[1, 2]).check();
+        assert!(left.iter().any(|found| found.contains("twice, unmarked")), "{left:?}");
+        let gone = plant().said("a", Kind::Talk).words("", "a", &[1], &[1]).check();
+        assert!(gone.iter().any(|found| found.contains("no marked one follows")), "{gone:?}");
+    }
+
+    #[test]
+    fn setting_aside_needs_a_row_a_notice_and_three_deaths() {
+        let aside = |row, notice: &str, kills| {
+            let mut plant = plant().said("a", Kind::Talk).row(1, Some(row)).text("a", notice);
+            plant.evidence.kills.insert(Token(1), kills);
+            plant.check()
+        };
+        let notice = "I was interrupted three times while working on this and have set it aside.";
+        assert_eq!(aside(Row::SetAside, notice, 3), [""; 0]);
+        assert_eq!(aside(Row::Bound, notice, 3).len(), 1);
+        assert_eq!(aside(Row::SetAside, "Nothing is running.", 3).len(), 1);
+        assert_eq!(aside(Row::SetAside, notice, 2).len(), 1);
+    }
+
+    #[test]
+    fn a_notice_comes_once_and_nothing_comes_unasked() {
+        let status = "Conversation `x`: idle.";
+        let asked = || plant().said("a", Kind::Status);
+        assert_eq!(asked().text("a", status).check(), [""; 0]);
+        assert_eq!(
+            asked().text("a", status).text("a", &format!("{MARK}{status}")).check(),
+            [""; 0]
+        );
+        assert_eq!(asked().check().len(), 1);
+        assert_eq!(asked().text("a", status).text("a", status).check().len(), 1);
+        assert_eq!(plant().text("a", status).check().len(), 1);
+        assert_eq!(plant().text("a", "hm").check(), ["plain/a got \"hm\" for no reason"]);
+    }
+
+    #[test]
+    fn a_question_that_comes_twice_has_to_be_marked() {
+        let asked =
+            || plant().said("a", Kind::Talk).whole("a", &[1]).text("a", "Which? tok0000001");
+        assert_eq!(asked().text("a", &format!("{MARK}Which? tok0000001")).check(), [""; 0]);
+        assert_eq!(
+            asked().text("a", "Which? tok0000001").check(),
+            ["the answer to tok0000001 is in plain/a twice, unmarked"]
+        );
+    }
+
+    #[test]
+    fn every_message_has_a_row_that_has_ended() {
+        let answered = || plant().said("a", Kind::Talk).whole("a", &[1]);
+        assert_eq!(answered().row(1, None).check(), ["plain/a, event e1 is not in the journal"]);
+        assert_eq!(answered().row(1, Some(Row::Open)).check().len(), 1);
+        assert_eq!(answered().row(1, Some(Row::Ignored)).check().len(), 1);
+    }
+}

@@ -1,0 +1,81 @@
+//! What the gateway's own database says, read after the gateway has ended.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use rusqlite::{Connection, OpenFlags};
+
+use super::check::Row;
+
+/// What there is to know.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    pub(super) journal: HashMap<(String, u64), Row>,
+    /// What was given up, per account and chat.
+    pub(super) given_up: HashMap<(String, String), Vec<String>>,
+    /// What is wrong with the database as such.
+    pub(super) complaints: Vec<String>,
+}
+
+/// Reads it.
+pub(super) fn read(home: &Path) -> Result<Record> {
+    let path = home.join("state.db");
+    let conn = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .with_context(|| format!("cannot open {}", path.display()))?;
+    let mut record = Record::default();
+    let mut complain = |what: &str, sql: &str, fine: &str| -> Result<()> {
+        let found: Vec<String> = conn
+            .prepare(sql)?
+            .query_map([], |row| row.get::<_, String>(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        let found = found.into_iter().filter(|found| found != fine);
+        record.complaints.extend(found.map(|found| format!("{what}: {found}")));
+        Ok(())
+    };
+    complain("the database is damaged", "PRAGMA integrity_check", "ok")?;
+    complain("a reference leads nowhere", "PRAGMA foreign_key_check", "")?;
+    complain(
+        "a session has something to do",
+        "SELECT session FROM session WHERE restless > 0",
+        "",
+    )?;
+    complain(
+        "something was not delivered",
+        "SELECT session || ' ' || delivery || '.' || part || ' stage ' || stage || ' ' ||
+             coalesce(reason, '') || ' ' || act FROM outbox WHERE stage NOT IN (3, 5)",
+        "",
+    )?;
+    let mut given_up = conn.prepare(
+        "SELECT a.name, d.chat, o.session || '/' || o.delivery || '.' || o.part || ' was given up: ' ||
+             coalesce(o.reason, '') FROM outbox o JOIN address d ON d.id = o.address
+             JOIN account a ON a.id = d.account WHERE o.stage = 5",
+    )?;
+    let given_up = given_up.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    for row in given_up {
+        let (place, what) = row?;
+        record.given_up.entry(place).or_default().push(what);
+    }
+    let mut rows = conn.prepare(
+        "SELECT a.name, substr(j.event, 2), j.state FROM journal j JOIN account a ON a.id = j.account",
+    )?;
+    let rows = rows.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
+    })?;
+    for row in rows {
+        let (account, number, state) = row?;
+        let state = match state {
+            2 => Row::Bound,
+            3 => Row::Handled,
+            4 => Row::Ignored,
+            5 => Row::Denied,
+            6 => Row::SetAside,
+            _ => Row::Open,
+        };
+        let number = number.parse().with_context(|| format!("an event is named e{number}"))?;
+        if record.journal.insert((account.clone(), number), state).is_some() {
+            record.complaints.push(format!("{account}: e{number} is in the journal twice"));
+        }
+    }
+    Ok(record)
+}

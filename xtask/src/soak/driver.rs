@@ -1,0 +1,248 @@
+//! The driver: a process of its own that plays the people, the platforms and the model, and keeps the
+//! truth about all of them. It survives every gateway.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use talaria_testkit::{FakeLlm, Token, Vendor};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, stdin, stdout};
+
+use super::book::Book;
+use super::check::{self, Evidence, Visible};
+use super::mischief::{self, PLATFORMS};
+use super::people::People;
+use super::protocol::{Order, Report, Verdict};
+use super::{database, model};
+
+/// How long the world may take to come to rest.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often the driver looks whether it has.
+const GLANCE: Duration = Duration::from_millis(300);
+
+/// One start in so many loses its connections for a moment.
+const HANG_UPS: u32 = 40;
+
+/// At most so many violations are told in full.
+const TOLD: usize = 5;
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// What chance is drawn from
+    #[arg(long)]
+    pub(super) seed: u64,
+    /// Messages a second
+    #[arg(long)]
+    pub(super) rate: u32,
+}
+
+/// Plays until it has judged.
+pub(super) async fn run(options: &Options) -> Result<()> {
+    let mut world = World::open(options).await?;
+    report(&Report::Open(world.configuration())).await?;
+    let mut orders = BufReader::new(stdin()).lines();
+    let mut pending = None;
+    loop {
+        let line = match pending.take() {
+            Some(line) => line,
+            None => match orders.next_line().await? {
+                Some(line) => line,
+                None => return Ok(()),
+            },
+        };
+        match serde_json::from_str(&line).context("an order is JSON")? {
+            Order::Begin => world.begin(),
+            Order::Killed => world.book.end_life(),
+            Order::Await(moment) => {
+                // The next order says that nobody waits any more.
+                tokio::select! {
+                    () = world.book.next(moment) => report(&Report::Seen).await?,
+                    line = orders.next_line() => pending = line?,
+                }
+            }
+            Order::Heal => world.heal(),
+            Order::Settle => {
+                let settled = world.settle().await;
+                report(&Report::Settled(settled)).await?;
+            }
+            Order::Judge(home) => {
+                report(&Report::Verdict(world.judge(&home)?)).await?;
+                return Ok(());
+            }
+        }
+    }
+}
+
+async fn report(report: &Report) -> Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    let mut out = stdout();
+    out.write_all(&line).await?;
+    Ok(out.flush().await?)
+}
+
+struct World {
+    book: Book,
+    vendors: Arc<[Vendor]>,
+    llm: FakeLlm,
+    people: People,
+    dice: StdRng,
+    healed: bool,
+}
+
+impl World {
+    async fn open(options: &Options) -> Result<Self> {
+        let Options { seed, rate } = *options;
+        let book = Book::new();
+        let llm = FakeLlm::open().await?;
+        model::teach(&llm, &book, seed);
+        let mut vendors = Vec::new();
+        for (place, platform) in PLATFORMS.iter().enumerate() {
+            let vendor = Vendor::open(platform.settings).await?;
+            mischief::corrupt(&vendor, platform, &book, seed ^ (place as u64 + 1) << 32);
+            vendors.push(vendor);
+        }
+        let vendors: Arc<[Vendor]> = vendors.into();
+        let people = People::gather(&vendors, &book, rate, seed);
+        let dice = StdRng::seed_from_u64(seed ^ 0x22);
+        Ok(Self { book, vendors, llm, people, dice, healed: false })
+    }
+
+    fn configuration(&self) -> String {
+        let mut text = format!(
+            "model: fake/test-model\nproviders:\n  fake:\n    wire: openai\n    \
+             base_url: \"{}\"\n    api_key: x\naccounts:\n",
+            self.llm.base_url()
+        );
+        for (platform, vendor) in PLATFORMS.iter().zip(self.vendors.iter()) {
+            text += &format!(
+                "  {}:\n    platform: loopback\n    address: \"{}\"\n    allow_everyone: true\n",
+                platform.name,
+                vendor.address()
+            );
+            for line in platform.lines {
+                text += &format!("    {line}\n");
+            }
+        }
+        text
+    }
+
+    fn begin(&mut self) {
+        self.book.begin_life();
+        if !self.healed && self.dice.random_range(0..HANG_UPS) == 0 {
+            let vendors = self.vendors.clone();
+            let place = self.dice.random_range(0..vendors.len());
+            let wait = Duration::from_millis(self.dice.random_range(50..300));
+            tokio::spawn(async move {
+                tokio::time::sleep(wait).await;
+                vendors[place].hang_up();
+            });
+        }
+    }
+
+    fn heal(&mut self) {
+        self.healed = true;
+        for (vendor, platform) in self.vendors.iter().zip(&PLATFORMS) {
+            mischief::behave(vendor, platform, &self.book);
+        }
+        self.people.hush();
+    }
+
+    /// Waits until everything has been answered that ever will be, or says what is missing.
+    async fn settle(&mut self) -> Result<(), String> {
+        if tokio::time::timeout(PATIENCE, self.people.silence()).await.is_err() {
+            return Err("somebody still waits to be asked something".into());
+        }
+        let last: HashSet<Token> = self.people.conclude().into_iter().collect();
+        let rest = async {
+            loop {
+                let answered = check::answered(&self.evidence());
+                let heard = self
+                    .vendors
+                    .iter()
+                    .all(|vendor| vendor.read(|truth| truth.acked() == truth.happened()));
+                if heard && last.is_subset(&answered) {
+                    return;
+                }
+                tokio::time::sleep(GLANCE).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, rest).await.is_ok() {
+            return Ok(());
+        }
+        let answered = check::answered(&self.evidence());
+        let missing = last.difference(&answered).min();
+        let history = missing.map(|token| self.book.pages().history(*token));
+        Err(format!(
+            "the world did not come to rest within {PATIENCE:?}\n{}",
+            history.unwrap_or_else(|| "something was not acknowledged".into())
+        ))
+    }
+
+    fn evidence(&self) -> Evidence {
+        let mut shown = Vec::new();
+        for (vendor, platform) in self.vendors.iter().zip(&PLATFORMS) {
+            vendor.read(|truth| {
+                shown.extend(truth.shown().iter().map(|shown| Visible {
+                    account: platform.name,
+                    chat: shown.chat.clone(),
+                    text: shown.text.clone(),
+                }));
+            });
+        }
+        let pages = self.book.pages();
+        Evidence {
+            said: pages.said.clone(),
+            others: pages.others.clone(),
+            answers: pages.answers.clone(),
+            kills: pages
+                .said
+                .iter()
+                .map(|(token, said)| (*token, pages.kills_after(said.at)))
+                .collect(),
+            journal: Default::default(),
+            shown,
+        }
+    }
+
+    fn judge(&self, home: &Path) -> Result<Verdict> {
+        let record = database::read(home)?;
+        let evidence = Evidence { journal: record.journal, ..self.evidence() };
+        let judgement = check::judge(&evidence);
+        let mut violations = record.complaints;
+        for (vendor, platform) in self.vendors.iter().zip(&PLATFORMS) {
+            let seen = vendor.read(|truth| truth.seen_on_the_wire().to_vec());
+            violations.extend(seen.iter().map(|seen| format!("{}: {seen}", platform.name)));
+        }
+        let pages = self.book.pages();
+        for (told, violation) in judgement.violations.iter().enumerate() {
+            let history = violation.token.filter(|_| told < TOLD).map(|token| {
+                let said = evidence.said.get(&token);
+                let place = said.map(|said| (said.account.to_owned(), said.chat.clone()));
+                let given_up = place.and_then(|place| record.given_up.get(&place));
+                let given_up = given_up.map(|given_up| given_up.join("\n    ")).unwrap_or_default();
+                format!("\n{}\n    {given_up}", pages.history(token))
+            });
+            violations.push(format!("{violation}{}", history.unwrap_or_default()));
+        }
+        let recoveries = pages.lives.iter();
+        let recoveries = recoveries.filter_map(|life| Some(life.first_act? - life.started));
+        Ok(Verdict {
+            messages: pages.said.len(),
+            answers: judgement.answers,
+            others: pages.others.len(),
+            marked: judgement.marked,
+            set_aside: judgement.set_aside,
+            faults: pages.faults,
+            given_up: record.given_up.values().map(Vec::len).sum(),
+            recoveries: recoveries.collect(),
+            violations,
+        })
+    }
+}
