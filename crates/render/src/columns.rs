@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::document::{Align, Cell, words};
+use crate::document::{Align, Cell, hides_address, words};
 
 /// Columns that would have to be narrower than this are not columns any more.
 const NARROWEST: usize = 8;
@@ -47,9 +47,12 @@ pub(crate) fn padding(align: Align, text: usize, column: usize) -> (usize, usize
     }
 }
 
-/// The titles as labels for single values, unless repeating them would drown the values or one of them
-/// has no value that it could stand beside.
+/// The titles as labels for single values, unless repeating them would drown the values, one of them has
+/// no value that it could stand beside, or one is a link, which a label is not.
 pub(crate) fn labels(head: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<String>> {
+    if head.iter().any(|cell| hides_address(cell)) {
+        return None;
+    }
     let labels: Vec<String> = head.iter().map(|cell| words(cell)).collect();
     let has_value =
         |column: usize| rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.is_empty()));

@@ -151,6 +151,17 @@ pub(crate) fn words(inlines: &[Inline]) -> String {
     text
 }
 
+/// Whether there is a link whose address would be lost with its form.
+pub(crate) fn hides_address(inlines: &[Inline]) -> bool {
+    inlines.iter().any(|inline| match inline {
+        Inline::Link { to, text } => !shows_address(text, to),
+        Inline::Strong(inner) | Inline::Emphasis(inner) | Inline::Strike(inner) => {
+            hides_address(inner)
+        }
+        Inline::Text(_) | Inline::Code(_) | Inline::Break => false,
+    })
+}
+
 /// Whether a link's text says no more than its address does.
 pub(crate) fn shows_address(text: &[Inline], to: &str) -> bool {
     let shown = words(text);

@@ -74,7 +74,8 @@ fn runtime() -> Runtime {
 async fn look(folder: &Path) {
     let Ok(store) = SqliteStore::open(folder) else { return };
     let _ = store.recover().await;
-    let _ = store.check().await;
+    // Damage to an index hides rows without a trace that a start would look for; the whole check sees it.
+    let is_noticed = store.check().await.is_err();
     let _ = store.counts().await;
     let _ = store.restless(None, 10).await;
     let _ = store.undelivered(None, 10).await;
@@ -103,7 +104,8 @@ async fn look(folder: &Path) {
         cursor: None,
         at: Timestamp::from_millis(9_000),
     };
-    if let Ok(admitted) = store.admit(delivered).await
+    if !is_noticed
+        && let Ok(admitted) = store.admit(delivered).await
         && let [Admitted::Journalled(seq)] = admitted[..]
         && let Ok(unread) = store.unread(&key, 100).await
     {
