@@ -27,6 +27,8 @@ pub(super) struct Evidence {
     pub(super) journal: HashMap<(String, u64), Row>,
     /// How often the gateway was killed after each message.
     pub(super) kills: HashMap<Token, usize>,
+    /// How many parcels were given up, per account and chat. People are told of them.
+    pub(super) given_up: HashMap<(String, String), usize>,
 }
 
 /// A message as people can read it.
@@ -197,6 +199,7 @@ impl<'a> Court<'a> {
     fn read_everything(&mut self) {
         let evidence = self.evidence;
         let mut questions = HashSet::new();
+        let mut untold = evidence.given_up.clone();
         for (place, shown) in evidence.shown.iter().enumerate() {
             let words = words_in(&shown.text);
             let mut tokens = mentioned(&shown.text);
@@ -231,7 +234,15 @@ impl<'a> Court<'a> {
             if is_sentence && !is_marked(&shown.text) && !questions.insert(place) {
                 self.accuse(What::Repeated, tokens.first().copied(), shown.place());
             }
-            if tokens.is_empty() && Notice::of(&shown.text) == Notice::Unknown {
+            if let Some(told) = losses_told(&shown.text) {
+                let left =
+                    untold.entry((shown.account.to_owned(), shown.chat.clone())).or_default();
+                match left.checked_sub(told) {
+                    _ if is_marked(&shown.text) => {}
+                    Some(rest) => *left = rest,
+                    None => self.accuse(What::Stray(shown.text.clone()), None, shown.place()),
+                }
+            } else if tokens.is_empty() && Notice::of(&shown.text) == Notice::Unknown {
                 self.accuse(What::Stray(shown.text.clone()), None, shown.place());
             }
             let strangers = tokens.iter().filter(|token| {
@@ -428,6 +439,14 @@ impl Visible {
     }
 }
 
+/// How many losses a notice tells of, if it is one.
+fn losses_told(text: &str) -> Option<usize> {
+    let (before, _) = text.split_once(" could not be delivered (")?;
+    let before =
+        before.strip_suffix(" earlier message").or(before.strip_suffix(" earlier messages"))?;
+    before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -607,6 +626,20 @@ mod tests {
         assert_eq!(aside(Row::Bound, notice, 3).len(), 1);
         assert_eq!(aside(Row::SetAside, "Nothing is running.", 3).len(), 1);
         assert_eq!(aside(Row::SetAside, notice, 2).len(), 1);
+    }
+
+    #[test]
+    fn people_are_told_of_what_was_given_up_and_of_nothing_else() {
+        let notice = "1 earlier message could not be delivered (no confirmation).";
+        let told = |losses: usize, text: &str| {
+            let mut plant = plant().text("a", text);
+            plant.evidence.given_up.insert(("plain".into(), "a".into()), losses);
+            plant.check()
+        };
+        assert_eq!(told(1, notice), [""; 0]);
+        assert_eq!(told(0, notice).len(), 1);
+        assert_eq!(told(1, &notice.replace('1', "2").replace("message", "messages")).len(), 1);
+        assert_eq!(losses_told("1 earlier message was read."), None);
     }
 
     #[test]

@@ -207,13 +207,16 @@ impl World {
                 .map(|(token, said)| (*token, pages.kills_after(said.at)))
                 .collect(),
             journal: Default::default(),
+            given_up: Default::default(),
             shown,
         }
     }
 
     fn judge(&self, home: &Path) -> Result<Verdict> {
         let record = database::read(home)?;
-        let evidence = Evidence { journal: record.journal, ..self.evidence() };
+        let given_up = record.given_up.iter().map(|(place, lost)| (place.clone(), lost.len()));
+        let given_up = given_up.collect();
+        let evidence = Evidence { journal: record.journal, given_up, ..self.evidence() };
         let judgement = check::judge(&evidence);
         let mut violations = record.complaints;
         for (vendor, platform) in self.vendors.iter().zip(&PLATFORMS) {
