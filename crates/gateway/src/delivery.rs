@@ -364,23 +364,21 @@ impl Courier {
         if self.shared.chats.put_off(&to) {
             return;
         }
+        // What is decided while the notice is written is read behind it, in the order of the store.
+        self.chat.has_more();
         let told = async {
             let untold = self.shared.store.untold(&to).await?;
             let can = with_room_for_mark(self.can);
             let notice = untold.and_then(|untold| owed::notice(&untold, to.clone(), &can));
             if let Some(notice) = notice {
                 self.shared.store.tell(&notice, self.shared.clock.now()).await?;
-                self.chat.has_more();
             }
             Ok::<(), StoreError>(())
         };
         match told.await {
             Ok(()) => self.shared.owed.remove(&to),
-            Err(error) => {
-                tracing::warn!(%error, "people will be told later what was lost");
-                // Its answer may have been lost and not the notice.
-                self.chat.has_more();
-            }
+            // The store's answer may have been lost and not the notice; it is looked for anyway.
+            Err(error) => tracing::warn!(%error, "people will be told later what was lost"),
         }
     }
 
@@ -396,7 +394,11 @@ impl Courier {
     fn is_keyed(&self, parcel: &Parcel) -> bool {
         match self.can.idempotency {
             Idempotency::None => false,
-            Idempotency::Keyed(window) => self.shared.clock.now().since(parcel.at) < window,
+            // A clock that was set back does not know how long ago that was.
+            Idempotency::Keyed(window) => {
+                let now = self.shared.clock.now();
+                parcel.at <= now && now.since(parcel.at) < window
+            }
         }
     }
 
