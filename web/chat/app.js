@@ -8,6 +8,7 @@ import * as login from "./login.js";
 import * as outbox from "./outbox.js";
 import { dress } from "./page.js";
 import { Sidebar } from "./sidebar.js";
+import { Title } from "./title.js";
 import { Transcript } from "./transcript.js";
 import { View } from "./view.js";
 
@@ -18,8 +19,8 @@ const MOST_PIECES = 40;
 const NEW = "new";
 /** Transcripts kept in memory. */
 const KEPT = 12;
-/** A turn that says nothing at all is looked up this often. */
-const CHECK_BUSY = 8000;
+/** A turn may end without a word, so what runs is looked up this often. */
+const CHECK_BUSY = 3000;
 
 let conversations = [];
 /** Conversations that exist only here until their first message is stored. */
@@ -35,6 +36,7 @@ let fresh;
 const view = new View({ retry: outbox.retry, discard: outbox.discard, choose, older });
 const composer = new Composer({ send, stop });
 const sidebar = new Sidebar({ open: reveal, begin: () => go("") });
+const title = new Title({ rename });
 const live = new Live(heard, connection);
 
 async function start() {
@@ -63,6 +65,7 @@ async function enter(problem) {
 
 async function begin(opening) {
   composer.largest = opening.largest_file;
+  composer.commands.all = opening.commands;
   conversations = opening.conversations;
   outbox.all().forEach(list);
   route();
@@ -123,7 +126,6 @@ async function catchUp(id) {
     for (let piece = 0; piece < MOST_PIECES; piece += 1) {
       const items = await api.history(id, before, PIECE);
       takeIn(id, items);
-      if (items.length < PIECE) transcript.complete = true;
       before = items[0]?.position ?? 0;
       if (items.length < PIECE || before <= reach) break;
     }
@@ -145,7 +147,6 @@ async function older() {
   try {
     const items = await api.history(id, transcript.oldest, PIECE);
     takeIn(id, items);
-    transcript.complete = items.length < PIECE;
     if (id === current) show();
   } catch (error) {
     if (!error.passing) throw error;
@@ -155,7 +156,10 @@ async function older() {
 }
 
 function takeIn(id, items) {
-  for (const message of transcriptOf(id).record(items)) outbox.recorded(message);
+  const transcript = transcriptOf(id);
+  const complete = items.length < PIECE;
+  for (const message of transcript.record(items, { complete })) outbox.recorded(message);
+  if (complete) transcript.complete = true;
 }
 
 /** Opens a conversation at the words that were found. */
@@ -244,6 +248,7 @@ function tell(id, text) {
 async function refreshAll() {
   try {
     const opening = await api.state();
+    composer.commands.all = opening.commands;
     settle(opening.conversations);
     for (const id of transcripts.keys()) if (id !== current) transcripts.delete(id);
     if (current !== fresh || known(current)) await catchUp(current);
@@ -305,6 +310,11 @@ function send(text, files) {
   return true;
 }
 
+/** A title is a wish like any other: it is kept, sent and answered as a message. */
+function rename(text) {
+  if (known(current)) send(`/title ${text}`, []);
+}
+
 /** Lists the conversation of a message that the gateway may not have yet. */
 function list({ conversation: id, text, files, at }) {
   if (known(id)) return;
@@ -350,6 +360,7 @@ async function stop() {
 /** One thing at a time: the search, the list, then the turn. */
 function escape() {
   if (document.activeElement === byId("search") && sidebar.endSearch()) return;
+  if (title.leave()) return;
   if (sidebar.isOpen) sidebar.close();
   else stop();
 }
@@ -393,18 +404,23 @@ function paint() {
   const busy = Boolean(conversation?.busy);
   const items = transcript.list(busy);
   const asked = items.some((item) => item.question === "open");
-  const growing = items.some((item) => item.kind === "draft" && item.html.trim() !== "");
+  const draft = items.find((item) => item.kind === "draft");
+  const writing = Boolean(draft && draft.html.trim() !== "" && !draft.doing);
   byId("welcome").hidden = !(transcript.loaded && items.length === 0);
-  byId("working").hidden = !busy || asked || growing || settling.has(current);
-  byId("working-text").textContent = stopping.has(current) ? "Stopping" : "Working";
+  byId("working").hidden = !busy || asked || writing || settling.has(current);
+  byId("working-text").textContent = stopping.has(current) ? "Stopping" : doing(draft);
   byId("input").placeholder = asked ? "Choose above, or answer in your own words" : "Message Talaria";
   composer.working(busy, stopping.has(current));
   view.show(items, { more: transcript.loaded && !transcript.complete && items.length > 0 });
-  const title = conversation?.title || "New conversation";
-  byId("title").textContent = title;
-  document.title = conversation ? `${title} · Talaria` : "Talaria";
+  title.show(conversation);
   if (!document.hidden) unread.delete(current);
   showList();
+}
+
+/** What the agent is doing, in its own words where it says so. */
+function doing(draft) {
+  const words = draft?.doing ?? "";
+  return words === "" ? "Working" : words[0].toUpperCase() + words.slice(1);
 }
 
 function showList() {

@@ -1,6 +1,7 @@
 // Where a person writes: text that survives a reload, files by button, drop and paste, send and stop.
 
 import { upload } from "./api.js";
+import { Commands } from "./commands.js";
 import { byId, el, icon, size } from "./dom.js";
 
 const MOST_FILES = 10;
@@ -15,6 +16,7 @@ export class Composer {
     this.busy = false;
     [this.form, this.input, this.list, this.sendButton, this.stopButton, this.picker] =
       ["composer", "input", "attachments", "send", "stop", "file-input"].map(byId);
+    this.commands = new Commands(this.input, byId("commands"), (text) => this.write(text));
     this.sendButton.append(icon("up"));
     this.stopButton.append(icon("stop"));
     byId("attach").append(icon("clip"));
@@ -30,8 +32,9 @@ export class Composer {
     });
     this.input.addEventListener("input", () => this.#changed());
     this.input.addEventListener("keydown", (event) => {
-      // While an input method composes, Enter belongs to it.
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229) {
+      // While an input method composes, keys belong to it.
+      if (event.isComposing || event.keyCode === 229 || this.commands.key(event)) return;
+      if (event.key === "Enter" && !event.shiftKey) {
         event.preventDefault();
         this.#send();
       }
@@ -133,6 +136,7 @@ export class Composer {
       this.input.style.height = "auto";
       this.input.style.height = `${this.input.scrollHeight}px`;
     }
+    this.commands.look();
     this.list.hidden = this.attachments.length === 0;
     this.list.replaceChildren(...this.attachments.map((one) => this.#attachment(one)));
     this.#buttons();

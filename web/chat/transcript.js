@@ -4,8 +4,11 @@
 const CLOSED = "closed";
 const OPEN = "open";
 
-/** Ids of the same thing before and after it is recorded, so that it is shown once and stays where it is. */
+/** Keys of the same thing before and after it is recorded, so that it is shown once and stays where it is. */
 const spokenKey = (delivery) => `spoken:${delivery}.0`;
+const saidKey = (id) => `said:${id}`;
+
+const inOrder = (a, b) => a.position - b.position;
 
 export class Transcript {
   constructor() {
@@ -38,22 +41,24 @@ export class Transcript {
     return Math.min(this.loaded ? this.newest : Infinity, ...waiting);
   }
 
-  /** Takes in a piece of history. Returns the ids of messages that were waiting for their entry. */
-  record(items) {
-    const known = new Map(this.recorded.map((item) => [item.position, item]));
+  /**
+   * Takes in a piece of history, which is everything between its ends; `complete` says that it begins with the
+   * first entry. Returns the ids of messages that were waiting for their entry.
+   */
+  record(items, { complete = false } = {}) {
+    const [first, last] = [complete ? 0 : items[0]?.position, items.at(-1)?.position];
+    const taken = new Set(items.map(({ position }) => position));
+    // What is not there any more was taken back.
+    const stays = ({ position }) => taken.has(position) || !(position >= first && position <= last);
+    const known = new Map(this.recorded.filter(stays).map((item) => [item.position, item]));
     const found = [];
     for (const item of items) {
       if (known.has(item.position)) continue;
       const entry = { ...item, key: `entry:${item.position}` };
-      if (item.kind === "said") {
-        const waiting = this.#waitingFor(entry);
-        if (waiting) {
-          entry.key = waiting.key;
-          entry.id = waiting.id;
-          this.settled.add(waiting.id);
-          this.live.delete(waiting.key);
-          found.push(waiting.id);
-        }
+      if (item.kind === "said" && item.id) {
+        entry.key = saidKey(item.id);
+        this.settled.add(item.id);
+        if (this.live.delete(entry.key)) found.push(item.id);
       } else if (item.delivery) {
         entry.key = spokenKey(item.delivery);
         for (const [key, shown] of this.live) {
@@ -62,7 +67,9 @@ export class Transcript {
       }
       known.set(item.position, entry);
     }
-    this.recorded = [...known.values()].sort((a, b) => a.position - b.position);
+    const newest = new Map([...known.values()].sort(inOrder).map((item) => [item.key, item]));
+    // What is answered again is said once more, and shown once.
+    this.recorded = [...newest.values()].sort(inOrder);
     this.loaded = true;
     return found;
   }
@@ -73,51 +80,30 @@ export class Transcript {
     this.complete = false;
   }
 
-  /**
-   * The message whose entry this is. An entry does not carry the message's id, but it stands behind
-   * everything its writer had seen (`after`), and was recorded after it was heard (`at`).
-   */
-  #waitingFor(entry) {
-    for (const message of this.live.values()) {
-      const refused = message.kind !== "said" || message.state === "failed";
-      if (!refused && sameWords(message, entry) && follows(entry, message)) return message;
-    }
-    return undefined;
-  }
-
   /** A message written on this page, in whatever state of being sent. */
   write(message) {
     if (this.settled.has(message.id)) return;
-    const key = `said:${message.id}`;
+    const key = saidKey(message.id);
     this.live.set(key, { ...this.live.get(key), ...message, kind: "said", key });
   }
 
   /** A message is given up. */
   unwrite(id) {
-    this.live.delete(`said:${id}`);
+    this.live.delete(saidKey(id));
   }
 
   /** The gateway has heard a message, from this page or another. */
   said(message) {
-    const key = `said:${message.id}`;
+    const key = saidKey(message.id);
     if (this.settled.has(message.id) || this.live.has(key)) return;
-    const entry = this.recorded.find(
-      (item) => item.kind === "said" && !item.id && sameWords(item, message) && item.at >= message.at,
-    );
-    if (entry) {
-      entry.id = message.id;
-      this.settled.add(message.id);
-    } else {
-      this.live.set(key, { ...message, kind: "said", key, state: "sent" });
-    }
+    this.live.set(key, { ...message, kind: "said", key, state: "sent" });
   }
 
-  draft({ delivery, html }) {
+  draft({ delivery, html, doing }) {
     const key = spokenKey(delivery);
     if (this.#isRecorded(key) || this.live.get(key)?.kind === "posted") return;
     this.#dropDrafts(key);
-    if (this.live.has(key)) this.live.get(key).html = html;
-    else this.live.set(key, { kind: "draft", key, delivery, html });
+    this.live.set(key, { kind: "draft", key, delivery, html, doing });
   }
 
   posted(message) {
@@ -164,7 +150,7 @@ export class Transcript {
     const all = [...this.recorded, ...this.live.values()];
     const items = [];
     for (const [index, item] of all.entries()) {
-      if (item.kind === "returned") continue;
+      if (item.kind === "returned" || item.kind === "withheld") continue;
       const change = this.changes.get(item.key);
       if (change === null) continue;
       const shown = { ...item, ...change };
@@ -214,13 +200,4 @@ function named(choices, text) {
   const number = /^(\d+)[.)]?$/.exec(words);
   return choices[number ? Number(number[1]) - 1 : -1]
     ?? choices.find((choice) => choice.label.trim().toLowerCase() === words.toLowerCase());
-}
-
-function sameWords(a, b) {
-  const files = (item) => (item.files ?? []).map((file) => file.id).join();
-  return a.text === b.text && files(a) === files(b);
-}
-
-function follows(entry, message) {
-  return message.after === undefined ? entry.at >= message.at : entry.position > message.after;
 }

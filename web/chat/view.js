@@ -116,6 +116,9 @@ export class View {
 const MAKE = {
   day: ({ text }) => el("li", { class: "day", role: "separator" }, el("span", {}, text)),
 
+  summarised: () =>
+    el("li", { class: "day", role: "separator" }, el("span", {}, "Summarised for the agent up to here")),
+
   said({ text, files = [] }) {
     const bubble = text.trim() ? el("div", { class: "bubble", dir: "auto" }, text) : null;
     const speaker = el("h3", { class: "visually-hidden" }, "You");
@@ -136,9 +139,13 @@ const MAKE = {
 
 const CHANGE = {
   said(element, item, actions) {
-    once(element, item.state ?? "recorded", (state) => {
+    const state = item.state ?? "recorded";
+    once(element, JSON.stringify([state, item.text]), () => {
       element.dataset.state = state;
       element.querySelector(".fate").replaceChildren(...fate(item, actions));
+      // A command that stands before the words is not recorded with them.
+      const bubble = element.querySelector(".bubble");
+      if (bubble) bubble.textContent = item.text;
     });
   },
 

@@ -179,6 +179,46 @@ check("an answer appears while it is written, with code and tables", async () =>
   await page.locator("#latest").waitFor({ state: "hidden" });
 });
 
+check("a command is found by its beginning, with the keyboard alone", async () => {
+  await begin();
+  const [input, list] = [page.locator("#input"), page.locator("#commands")];
+  const chosen = page.locator('.command[aria-selected="true"] b');
+  await input.focus();
+  await page.keyboard.type("/");
+  await list.waitFor();
+  assert.ok((await page.locator(".command").count()) > 20, "every command is offered");
+  await shot("commands");
+  await page.keyboard.type("st");
+  assert.deepEqual(await page.locator(".command b").allInnerTexts(), ["/status", "/steer", "/stop"]);
+  assert.equal(await chosen.innerText(), "/status");
+  await page.keyboard.press("ArrowUp");
+  assert.equal(await chosen.innerText(), "/stop");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await chosen.innerText(), "/steer");
+  assert.equal(
+    await input.getAttribute("aria-activedescendant"),
+    await page.locator('.command[aria-selected="true"]').getAttribute("id"),
+  );
+  await page.keyboard.press("Enter");
+  assert.equal(await input.inputValue(), "/steer ");
+  await list.waitFor({ state: "hidden" });
+  await input.fill("/wh");
+  await page.keyboard.press("Tab");
+  assert.equal(await input.inputValue(), "/whoami ");
+  await input.fill("/us");
+  await page.locator(".command", { hasText: "/usage" }).click();
+  assert.equal(await input.inputValue(), "/usage ");
+  await input.fill("/new");
+  await page.keyboard.press("Escape");
+  await list.waitFor({ state: "hidden" });
+  await input.fill("/usr/bin");
+  assert.equal(await list.isVisible(), false, "a path is no command");
+  assert.equal(await page.locator(".said").count(), 0, "nothing was sent on the way");
+  await say("/whoami");
+  await page.locator(".spoken", { hasText: "You are" }).waitFor();
+});
+
 check("a question in a second conversation is answered by a key", async () => {
   await begin();
   await say("Ask me something, with choices");
@@ -198,7 +238,7 @@ check("a question in a second conversation is answered by a key", async () => {
   await page.reload();
   await page.locator(".choice.chosen").waitFor();
   assert.equal(await page.locator(".choice.chosen").innerText(), await choices.nth(1).innerText());
-  assert.equal(await page.locator(".row").count(), 2, "two conversations are listed");
+  assert.equal(await page.locator(".row").count(), 3, "every conversation is listed");
 });
 
 check("a tool that was used is one line that opens", async () => {
@@ -326,6 +366,28 @@ check("two pages of one person show the same", async () => {
   await second.close();
 });
 
+check("a conversation gets another name, and what is taken back is gone", async () => {
+  await begin();
+  await ask("Hello, first of two");
+  await ask("Hello, second of two");
+  await page.locator("#rename").click();
+  await page.locator("#title-input").fill("A better name");
+  await page.locator("#title-input").press("Enter");
+  await page.locator(".row", { hasText: "A better name" }).waitFor();
+  assert.equal(await page.locator("#title").innerText(), "A better name");
+  await page.locator("#rename").click();
+  await page.locator("#title-input").press("Escape");
+  assert.equal(await page.locator("#title").isVisible(), true, "a name that is not wanted is not given");
+  await say("/undo");
+  await page.locator(".spoken", { hasText: "taken back" }).waitFor();
+  await page.locator(".said", { hasText: "second of two" }).waitFor({ state: "detached" });
+  assert.equal(await page.locator(".said", { hasText: "first of two" }).count(), 1);
+  const shown = await reading();
+  await page.reload();
+  await page.locator(".spoken", { hasText: "taken back" }).waitFor();
+  assert.deepEqual(await reading(), shown, "a reload shows the same");
+});
+
 check("hostile text is only text", async () => {
   await begin();
   // An unknown command is answered at once, so every line is on the page before the model sees any.
@@ -384,7 +446,8 @@ check("a killed gateway loses nothing, and what was written meanwhile is sent on
   const comeBack = await unreachable();
   await run(RESTART);
   await page.locator("#banner").waitFor();
-  await say("Hello during the crash");
+  // Said plainly, it would interrupt the answer.
+  await say("/queue Hello during the crash");
   await page.locator(".said", { hasText: "Hello during the crash" }).getByText("Sending").waitFor();
   await shot("reconnecting");
   await comeBack();

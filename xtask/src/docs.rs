@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use talaria_session::{COMMANDS, Category, CommandSpec, WhileRunning, Who};
 
 use crate::shell;
 
@@ -17,6 +18,7 @@ const DOCUMENTS: &[Document] = &[
     Document { path: "docs/config.schema.json", make: schema },
     Document { path: "docs/reference/config.md", make: reference },
     Document { path: "docs/reference/cli.md", make: cli },
+    Document { path: "docs/reference/commands.md", make: commands },
 ];
 
 /// Writes every document again.
@@ -69,6 +71,9 @@ fn cli(root: &Path) -> Result<String> {
         &["sessions", "list"],
         &["sessions", "show"],
         &["sessions", "search"],
+        &["sessions", "export"],
+        &["sessions", "rename"],
+        &["sessions", "prune"],
         &["config", "show"],
         &["config", "explain"],
         &["config", "check"],
@@ -82,4 +87,53 @@ fn cli(root: &Path) -> Result<String> {
         ));
     }
     Ok(text)
+}
+
+const COMMANDS_INTRODUCTION: &str = "\
+# Commands
+
+What you can say to the gateway in any chat, beginning with a slash. Made by `cargo xtask docs` from the
+list that the gateway itself goes by; `/help` shows what you may use where you are.
+
+- The beginning of a name is enough where it fits one command only (`/sto`), but for those of
+  administrators. `_` and `-` are the same, and `/stop@yourbot` is `/stop`.
+- A line that begins with a space, or with a path such as `/etc/hosts`, is no command.
+- *Who*: administrators are named in `accounts.<name>.allow_admin_from`, and in groups in
+  `group_allow_admin_from`. In the web chat and in the terminal it is you. Once an administrator is
+  named, the others may use `/help`, `/whoami` and what `user_allowed_commands` lists.
+- *During an answer*: **at once** goes ahead of everything that waits; **in turn** is obeyed when its
+  place in the order of what was said comes; **refused** would change what the answer is made of.
+- Commands of your own: `quick_commands` in the [configuration](config.md).
+";
+
+fn commands(_: &Path) -> Result<String> {
+    let mut text = String::from(COMMANDS_INTRODUCTION);
+    for category in Category::ALL {
+        text.push_str(&format!("\n## {}\n\n", category.title()));
+        text.push_str("| command | | who | during an answer |\n|---|---|---|---|\n");
+        let listed = |spec: &&CommandSpec| spec.category == category && spec.is_listed();
+        for spec in COMMANDS.iter().filter(listed) {
+            text.push_str(&row(spec));
+        }
+    }
+    Ok(text)
+}
+
+fn row(spec: &CommandSpec) -> String {
+    let typed = format!("/{} {}", spec.name, spec.arguments).replace('|', "\\|");
+    let aliases: Vec<String> = spec.aliases.iter().map(|alias| format!("`/{alias}`")).collect();
+    let also = match aliases.is_empty() {
+        true => String::new(),
+        false => format!(" (also {})", aliases.join(", ")),
+    };
+    let who = match spec.who {
+        Who::Anyone => "everybody",
+        Who::Admin => "administrators",
+    };
+    let running = match spec.running {
+        WhileRunning::Jumps => "at once",
+        WhileRunning::Passes => "in turn",
+        WhileRunning::Refused => "refused",
+    };
+    format!("| `{}` | {}{also} | {who} | {running} |\n", typed.trim_end(), spec.help)
 }

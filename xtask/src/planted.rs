@@ -19,7 +19,7 @@ use crate::{shell, sim};
 const SWITCH: &str = "TALARIA_PLANTED";
 
 /// How many seeds are looked through for each, after every point to die at.
-const SEEDS: &str = "2000";
+const SEEDS: &str = "4000";
 
 pub(crate) fn run(root: &Path) -> Result<()> {
     let patches = patches(root)?;

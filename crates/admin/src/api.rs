@@ -64,6 +64,15 @@ pub struct Account {
     pub heard: Option<String>,
 }
 
+/// Conversations, and what all of them used together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sessions {
+    /// The most recently used first.
+    pub sessions: Vec<Session>,
+    /// Everything there is, also what is not listed.
+    pub totals: Totals,
+}
+
 /// A message that could not be delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
@@ -82,26 +91,87 @@ pub struct Loss {
 /// A conversation in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
-    /// Its present id.
+    /// Its id.
     pub id: String,
     /// Its key, as it is printed everywhere.
     pub key: String,
     /// The account it is on.
     pub account: String,
-    /// The chat it is in.
-    pub chat: String,
+    /// The chat it is in, where that has an id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<String>,
     /// What it is about.
     pub title: String,
     /// When something happened last, in UTC.
     pub updated: String,
     /// Whether a turn is in hand.
     pub busy: bool,
+    /// Why its chat went on with another one; absent for the one it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
     /// Turns so far.
     pub turns: u32,
-    /// Tokens read, caches included.
-    pub tokens_in: u64,
-    /// Tokens written.
-    pub tokens_out: u64,
+    /// What they used.
+    pub used: Used,
+}
+
+/// Tokens and what they cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Used {
+    /// Tokens read, those from a cache not counted.
+    pub input: u64,
+    /// Tokens written, reasoning included.
+    pub output: u64,
+    /// Tokens read from the provider's prompt cache.
+    pub cache_read: u64,
+    /// Tokens written into the provider's prompt cache.
+    pub cache_write: u64,
+    /// The part of `output` that was reasoning.
+    pub reasoning: u64,
+    /// What they cost, in millionths of a US dollar, as far as that is known.
+    pub cost_micros: u64,
+    /// The same as people read it: `$0.0042`, `free`, `at least $1.20` or `unknown`.
+    pub cost: String,
+}
+
+/// What several conversations used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Conversations.
+    pub sessions: u64,
+    /// Turns. Those that a branch has in common with another conversation are counted once.
+    pub turns: u64,
+    /// What they used.
+    pub used: Used,
+}
+
+/// One conversation and what was said in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Transcript {
+    /// The conversation.
+    pub session: Detail,
+    /// The newest entries, oldest first.
+    pub entries: Vec<Entry>,
+}
+
+/// One conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Detail {
+    /// In one line.
+    #[serde(flatten)]
+    pub session: Session,
+    /// When it began, in UTC.
+    pub begun: String,
+    /// Entries recorded in it.
+    pub entries: u32,
+    /// Tokens of its last prompt.
+    pub prompt: u64,
+    /// The model that was chosen for it, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The conversation that it is a branch of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branched_from: Option<String>,
 }
 
 /// Something that was said.
@@ -109,20 +179,55 @@ pub struct Session {
 pub struct Entry {
     /// Its place in the whole archive.
     pub position: u64,
-    /// The life of the conversation it belongs to.
+    /// The conversation it was recorded in.
     pub session: String,
     /// When, in UTC.
     pub at: String,
     /// Who: a sender, `agent`, `tool` or `gateway`.
     pub who: String,
+    /// What people call the sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// `said`, `aside`, `answered`, `returned`, `noticed` or `summary`.
+    pub kind: String,
     /// What.
     pub text: String,
+    /// The names of files that came along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Tools that were called, with their arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Call>,
+    /// When it was taken back, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_back: Option<String>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Call {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, as JSON.
+    pub arguments: String,
+}
+
+/// One line of an export: the conversation first, then each of its entries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Exported {
+    /// The conversation.
+    Session(Box<Detail>),
+    /// An entry, oldest first.
+    Entry(Box<Entry>),
+    /// There is no more because something went wrong. What came before is whole.
+    Problem(String),
 }
 
 /// Something found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Found {
-    /// The conversation it is in.
+    /// What the conversation is about that it is in.
     pub title: String,
     /// That conversation's key.
     pub key: String,
@@ -130,6 +235,20 @@ pub struct Found {
     pub entry: Entry,
     /// The text around the match, the match between `[` and `]`.
     pub excerpt: String,
+}
+
+/// What was forgotten, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pruned {
+    /// Whether it was only looked at.
+    pub dry_run: bool,
+    /// How many conversations.
+    pub sessions: u64,
+    /// Some of those that would be forgotten, the most recently used first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub some: Vec<Session>,
+    /// Bytes given back to the disk so far.
+    pub freed: u64,
 }
 
 /// What changed when the configuration was read again.

@@ -1,22 +1,29 @@
 //! The local API: what the command line asks a running gateway.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
+use futures::StreamExt;
 use serde::Deserialize;
 use talaria_clock::rfc3339;
 use talaria_gateway::{AccountState, Gateway};
-use talaria_model::AccountId;
+use talaria_model::{AccountId, SessionId};
 use talaria_platform::Surface;
-use talaria_store::{Failed, Told};
+use talaria_store::{Failed, Presence, Reading, Told};
 
-use crate::answers::{self, AnswerError, Listing};
+use crate::answers::{self, AnswerError, Listing, Pruning};
 use crate::doors::Operator;
 use crate::{api, http};
+
+/// How often it is looked whether a session has taken its new title, and how long it is waited between.
+const TITLE_LOOKS: u32 = 100;
+const TITLE_REST: Duration = Duration::from_millis(20);
 
 /// How many losses are told one by one.
 const LOSSES: usize = 100;
@@ -35,6 +42,9 @@ pub(crate) fn routes(desk: Desk) -> Router {
         .route("/v1/sessions", get(sessions))
         .route("/v1/search", get(search))
         .route("/v1/transcript", get(transcript))
+        .route("/v1/export", get(export))
+        .route("/v1/rename", post(rename))
+        .route("/v1/prune", post(prune))
         .route("/v1/reload", post(reload))
         .route("/v1/stop", post(stop))
         .route("/{account}/{*rest}", any(account))
@@ -98,7 +108,7 @@ fn account_of(status: talaria_gateway::AccountStatus) -> api::Account {
 async fn sessions(
     State(desk): State<Desk>,
     Query(listing): Query<Listing>,
-) -> Result<Json<Vec<api::Session>>, Refusal> {
+) -> Result<Json<api::Sessions>, Refusal> {
     Ok(Json(answers::sessions(desk.gateway.store().as_ref(), &listing).await?))
 }
 
@@ -112,16 +122,92 @@ async fn search(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Which {
-    id: String,
+    name: String,
     limit: usize,
 }
 
 async fn transcript(
     State(desk): State<Desk>,
     Query(which): Query<Which>,
-) -> Result<Json<Vec<api::Entry>>, Refusal> {
+) -> Result<Json<api::Transcript>, Refusal> {
     let store = desk.gateway.store().as_ref();
-    Ok(Json(answers::transcript(store, &which.id, which.limit).await?))
+    Ok(Json(answers::transcript(store, &which.name, which.limit).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    name: String,
+    #[serde(default)]
+    taken_back: bool,
+}
+
+async fn export(State(desk): State<Desk>, Query(wish): Query<Wish>) -> Result<Response, Refusal> {
+    let store = desk.gateway.store();
+    let life = answers::named(store.as_ref(), &wish.name).await?;
+    let reading = if wish.taken_back { Reading::Everything } else { Reading::Standing };
+    let lines = answers::export(store.clone(), life, reading).map(|line| {
+        let mut bytes = serde_json::to_vec(&line)?;
+        bytes.push(b'\n');
+        Ok::<_, serde_json::Error>(bytes)
+    });
+    let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
+    Ok((kind, Body::from_stream(lines)).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Naming {
+    name: String,
+    title: String,
+}
+
+async fn rename(
+    State(desk): State<Desk>,
+    Query(naming): Query<Naming>,
+) -> Result<Json<api::Session>, Refusal> {
+    let store = desk.gateway.store().as_ref();
+    let life = answers::named(store, &naming.name).await?;
+    let title = answers::title(&naming.title)?;
+    if life.presence == Presence::Present {
+        // Only a step of the session keeps what is said in it at the same moment.
+        let (key, id) = (life.key.clone(), life.past.id.clone());
+        desk.gateway.rename(key, id, title.clone());
+        return written(&desk, &life.past.id, &title).await.map(Json);
+    }
+    store.rename(&life.past.id, &title).await.map_err(AnswerError::from)?;
+    Ok(Json(answers::line(store, &life.past.id).await?))
+}
+
+/// The session once its new title is written.
+async fn written(desk: &Desk, life: &SessionId, title: &str) -> Result<api::Session, Refusal> {
+    for _ in 0..TITLE_LOOKS {
+        let line = answers::line(desk.gateway.store().as_ref(), life).await?;
+        if line.title == title {
+            return Ok(line);
+        }
+        desk.gateway.clock().sleep(TITLE_REST).await;
+    }
+    let problem = format!("{life} is busy; its title changes as soon as it is not");
+    Err(AnswerError::Conflict(problem).into())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Age {
+    older_than_seconds: u64,
+    dry_run: bool,
+}
+
+async fn prune(
+    State(desk): State<Desk>,
+    Query(age): Query<Age>,
+) -> Result<Json<api::Pruned>, Refusal> {
+    let (store, now) = (desk.gateway.store().as_ref(), desk.gateway.clock().now());
+    let older_than = Duration::from_secs(age.older_than_seconds);
+    let doing = if age.dry_run { Pruning::DryRun } else { Pruning::ForGood };
+    let spare = desk.gateway.sessions_in_memory();
+    Ok(Json(answers::prune(store, now, older_than, &spare, doing).await?))
 }
 
 async fn reload(State(desk): State<Desk>) -> Result<Json<api::Reloaded>, Refusal> {
@@ -161,6 +247,7 @@ impl From<AnswerError> for Refusal {
         let status = match error {
             AnswerError::Request(_) => StatusCode::BAD_REQUEST,
             AnswerError::Missing(_) => StatusCode::NOT_FOUND,
+            AnswerError::Conflict(_) => StatusCode::CONFLICT,
             AnswerError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self { status, problem: error.to_string() }

@@ -1,10 +1,15 @@
 //! What an agent is to the gateway.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::BoxStream;
-use talaria_model::{Address, AgentEvent, CallId, Entry, Question, Sender, TurnId, Word};
+use talaria_model::{
+    Address, AgentEvent, Attended, CallId, Effort, Entry, Question, Sender, Task, TurnId, Word,
+};
 use tokio::sync::{mpsc, watch};
+
+use crate::Situation;
 
 /// Something that can take a turn.
 pub trait Agent: Send + Sync {
@@ -24,12 +29,38 @@ pub struct Turn {
     /// What was said before and, when a turn goes on after a restart, what it had already done.
     /// The entries of this turn are at the end and carry its id.
     pub entries: Vec<Entry>,
+    /// Whether those are all.
+    pub history: History,
     /// Calls that had been started when the process ended, and whose outcome is unknown.
     pub started: Vec<CallId>,
     /// A question that was already put to the person and is still open.
     pub asked: Option<Question>,
     /// How long the turn may still take.
     pub limit: Duration,
+    /// Where the conversation takes place. What a session's first turn said of it holds for all, until
+    /// the chat's own instructions change.
+    pub situation: Arc<Situation>,
+    /// The model to take it with, as people write it; the usual one where nobody wishes another.
+    pub model: Option<String>,
+    /// How hard to think; as usual where nobody wishes anything.
+    pub effort: Option<Effort>,
+    /// What the turn is for.
+    pub task: Task,
+    /// Skills that the conversation begins with, by name; only in its first turn. What was said names
+    /// them too.
+    pub skills: Vec<String>,
+    /// Whether somebody is there to be asked.
+    pub attended: Attended,
+}
+
+/// Whether a turn is handed all that was said before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum History {
+    /// It is: everything, or a summary and everything since.
+    #[default]
+    Whole,
+    /// There was more, and only the newest was read.
+    Newest,
 }
 
 /// A turn in progress. Dropping it abandons the turn.

@@ -5,22 +5,31 @@
 //! gateway's to make the first one durable.
 #![forbid(unsafe_code)]
 
+mod budget;
 mod builtin;
+mod compress;
 mod contract;
 mod emit;
 mod llm;
+pub mod media;
 mod ports;
+mod prefix;
 mod prompt;
+mod situation;
 mod tool;
 pub mod tools;
 
+pub use budget::{Automatic, Budget};
 pub use builtin::{BuiltIn, Settings};
-pub use contract::{Agent, Events, Preview, Running, Turn};
+pub use contract::{Agent, Events, History, Preview, Running, Turn};
 pub use emit::{Emitter, events};
 pub use llm::{
-    Delta, Deltas, FinishReason, Part, Prompt, PromptMessage, Provider, ProviderError, Retry,
-    ToolSpec,
+    Delta, Deltas, FinishReason, Models, NoModel, Part, Prompt, PromptMessage, Provider,
+    ProviderError, Retry, ToolSpec,
 };
+pub use media::Roots;
 pub use ports::{Attachments, Memory, Recall};
+pub use prefix::{PrefixLimits, Prefixes};
 pub use prompt::Sight;
+pub use situation::{Home, PlatformFacts, Privacy, Situation, digest, hide_chat};
 pub use tool::{EffectClass, Tool, ToolError, ToolOutput, ToolScope, Toolbox};

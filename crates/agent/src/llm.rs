@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::Value;
-use talaria_model::{CallId, ToolCall, Usage};
+use talaria_model::{CallId, Cost, Effort, ToolCall, Usage};
+
+use crate::Sight;
 
 /// One model behind one API.
 pub trait Provider: Send + Sync {
@@ -16,8 +19,44 @@ pub trait Provider: Send + Sync {
     /// `provider/model`, as people write it.
     fn name(&self) -> &str;
 
-    /// How many tokens the model reads at most, when known.
-    fn context_window(&self) -> Option<u64>;
+    /// Whether the model can look at pictures. One that cannot may refuse a prompt that has one.
+    fn sight(&self) -> Sight;
+
+    /// How many tokens the model reads at most, when known. May ask the server, and does not take
+    /// long.
+    fn context_window(&self) -> BoxFuture<'_, Option<u64>>;
+
+    /// What a completion has cost that ends before it says so: nothing where the model is free, else
+    /// nobody knows.
+    fn unfinished(&self) -> Cost;
+}
+
+/// The models that a turn can be taken with.
+pub trait Models: Send + Sync {
+    /// The one that answers when nobody wished for another.
+    fn usual(&self) -> Arc<dyn Provider>;
+
+    /// The one of that name, as people write it.
+    fn named(&self, name: &str) -> Result<Arc<dyn Provider>, NoModel>;
+}
+
+/// Why there is no model of that name: a whole sentence for the person, with what there is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoModel(pub String);
+
+/// One model and no other.
+impl Models for Arc<dyn Provider> {
+    fn usual(&self) -> Arc<dyn Provider> {
+        self.clone()
+    }
+
+    fn named(&self, name: &str) -> Result<Arc<dyn Provider>, NoModel> {
+        match self.name() {
+            ours if ours == name => Ok(self.clone()),
+            ours => Err(NoModel(format!("I cannot use {name}; I can use {ours}."))),
+        }
+    }
 }
 
 /// A completion as it arrives.
@@ -33,6 +72,8 @@ pub struct Prompt {
     pub messages: Vec<PromptMessage>,
     /// What the model may call, in a stable order.
     pub tools: Arc<[ToolSpec]>,
+    /// How hard it is to think; as the provider finds right where nobody wishes anything.
+    pub effort: Option<Effort>,
 }
 
 /// One message of a conversation, in the provider-neutral form.
@@ -103,8 +144,10 @@ pub enum Delta {
         calls: Vec<ToolCall>,
         /// What the provider wants to see again verbatim in the next prompt.
         reasoning: Option<String>,
-        /// What it cost.
+        /// How much was read and written.
         usage: Usage,
+        /// What that cost.
+        cost: Cost,
     },
 }
 
@@ -221,6 +264,24 @@ impl ProviderError {
                 format!("{problem}. `talaria model` shows what is set.")
             }
             _ => format!("{problem}. Please try again."),
+        }
+    }
+
+    /// Whether a model may have worked on it, which somebody has to pay for.
+    pub fn was_asked(&self) -> bool {
+        match self {
+            Self::Unavailable { .. }
+            | Self::NoFirstToken { .. }
+            | Self::Stalled { .. }
+            | Self::Cut
+            | Self::Garbled { .. }
+            | Self::TruncatedCall { .. } => true,
+            Self::RateLimited { .. }
+            | Self::Unreachable { .. }
+            | Self::TooLong
+            | Self::Unauthorized { .. }
+            | Self::NoCredit { .. }
+            | Self::Rejected { .. } => false,
         }
     }
 

@@ -6,7 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use talaria_model::{CallId, Entry, EntryBody, FileRef, TurnId};
 
-use crate::{Attachments, Part, PromptMessage};
+use crate::prefix::{Conversation, Seen};
+use crate::{Attachments, History, Part, PromptMessage};
 
 /// The most of a text file that is put before the model.
 const TEXT_FILE: u64 = 64 * 1024;
@@ -14,43 +15,48 @@ const TEXT_FILE: u64 = 64 * 1024;
 /// The largest picture that is put before the model.
 const PICTURE: u64 = 5 * 1024 * 1024;
 
+/// About what a picture takes of a prompt, in characters.
+pub(crate) const PICTURE_SIZE: usize = 5000;
+
 /// What a model is told about a call that a restart cut off.
 const INTERRUPTED: &str = "This call was interrupted and gave no result.";
 
 /// Whether a model can look at pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Sight {
     /// Pictures are sent.
     Pictures,
     /// Pictures are named only.
+    #[default]
     TextOnly,
 }
 
-/// The conversation as messages. Every call has its result right behind it, as providers demand,
-/// even where a turn was cut off. The calls in `open` are left without, because they are about to
-/// be made.
-pub(crate) async fn messages(
-    entries: &[Entry],
-    open: &[CallId],
-    sight: Sight,
-    attachments: &dyn Attachments,
-) -> Vec<PromptMessage> {
-    let mut messages = Vec::with_capacity(entries.len());
-    let mut unanswered: Vec<CallId> = Vec::new();
-    for entry in entries {
+impl Conversation {
+    /// Adds what an entry says. Every call has its result right behind it, as providers demand, even
+    /// where a turn was cut off.
+    pub(crate) async fn add(&mut self, entry: &Entry, sight: Sight, attachments: &dyn Attachments) {
+        if !is_visible(entry) {
+            return;
+        }
+        // Nothing of a turn comes after another has begun.
+        if self.turn != entry.turn {
+            self.close(&[]);
+            self.turn.clone_from(&entry.turn);
+        }
         match &entry.body {
-            EntryBody::Said { text, files, .. } => {
-                close(&mut unanswered, &[], &mut messages);
-                let mut parts = vec![Part::Text(text.clone())];
+            EntryBody::Said { text, files, heard, .. } => {
+                self.close(&[]);
+                let mut parts = Vec::with_capacity(files.len() + 1);
                 for file in files {
                     parts.push(part(file, sight, attachments).await);
                 }
-                messages.push(PromptMessage::User(parts));
+                parts.push(Part::Text(heard.as_ref().unwrap_or(text).clone()));
+                self.messages.push(PromptMessage::User(parts));
             }
             EntryBody::Answered { text, calls, reasoning, .. } => {
-                close(&mut unanswered, &[], &mut messages);
-                unanswered = calls.iter().map(|call| call.id.clone()).collect();
-                messages.push(PromptMessage::Assistant {
+                self.close(&[]);
+                self.unanswered = calls.iter().map(|call| call.id.clone()).collect();
+                self.messages.push(PromptMessage::Assistant {
                     text: text.clone(),
                     calls: calls.clone(),
                     reasoning: reasoning.clone(),
@@ -58,27 +64,69 @@ pub(crate) async fn messages(
             }
             EntryBody::Returned { call, output, failed, .. } => {
                 // A result whose call is not in the window would not be understood.
-                if let Some(place) = unanswered.iter().position(|waiting| waiting == call) {
-                    unanswered.remove(place);
-                    messages.push(PromptMessage::ToolResult {
+                if let Some(place) = self.unanswered.iter().position(|waiting| waiting == call) {
+                    self.unanswered.remove(place);
+                    self.messages.push(PromptMessage::ToolResult {
                         call: call.clone(),
                         output: output.clone(),
                         failed: *failed,
                     });
                 }
             }
+            EntryBody::Summary { text, .. } => {
+                self.close(&[]);
+                let text = format!(
+                    "[[What was said before, in your own summary]]\n\n{text}\n\n[[End of the summary]]"
+                );
+                self.messages.push(PromptMessage::User(vec![Part::Text(text)]));
+            }
             EntryBody::Aside { .. } | EntryBody::Noticed { .. } => {}
         }
     }
-    close(&mut unanswered, open, &mut messages);
-    messages
+
+    /// Says of calls without a result that they have none. Those in `open` are left, because they are
+    /// about to be made.
+    pub(crate) fn close(&mut self, open: &[CallId]) {
+        for call in self.unanswered.drain(..).filter(|call| !open.contains(call)) {
+            let output = INTERRUPTED.to_owned();
+            self.messages.push(PromptMessage::ToolResult { call, output, failed: true });
+        }
+    }
 }
 
-fn close(unanswered: &mut Vec<CallId>, open: &[CallId], messages: &mut Vec<PromptMessage>) {
-    for call in unanswered.drain(..).filter(|call| !open.contains(call)) {
-        let output = INTERRUPTED.to_owned();
-        messages.push(PromptMessage::ToolResult { call, output, failed: true });
-    }
+/// Whether an entry is for the model.
+fn is_visible(entry: &Entry) -> bool {
+    !matches!(entry.body, EntryBody::Aside { .. } | EntryBody::Noticed { .. })
+}
+
+/// What tells these entries from others.
+pub(crate) fn seen(entries: &[&Entry]) -> Vec<Seen> {
+    entries.iter().map(|entry| Seen { number: entry.number, at: entry.at }).collect()
+}
+
+/// The entries that a prompt is made of, in their order in it: those that the newest summary stands
+/// for are left out, and it stands in their place.
+pub(crate) fn standing(entries: &[Entry]) -> Vec<&Entry> {
+    let is_summary = |entry: &&Entry| matches!(entry.body, EntryBody::Summary { .. });
+    let others = || entries.iter().filter(|entry| is_visible(entry) && !is_summary(entry));
+    let newest = entries.iter().filter(is_summary).max_by_key(|entry| entry.number);
+    let Some(summary) = newest else { return others().collect() };
+    let EntryBody::Summary { after, upto, .. } = summary.body else { return others().collect() };
+    let head = others().filter(|entry| entry.number <= after);
+    let tail = others().filter(|entry| entry.number > upto);
+    head.chain([summary]).chain(tail).collect()
+}
+
+/// What was said before a turn, and what is its own. A summary that it wrote is not: it stands for
+/// what was before.
+pub(crate) fn split<'a, 'b>(
+    entries: &'b [&'a Entry],
+    turn: &TurnId,
+) -> (&'b [&'a Entry], &'b [&'a Entry]) {
+    let is_ours = |entry: &&Entry| {
+        entry.turn.as_ref() == Some(turn) && !matches!(entry.body, EntryBody::Summary { .. })
+    };
+    entries.split_at(entries.iter().position(is_ours).unwrap_or(entries.len()))
 }
 
 /// A file as the model sees it: the text, the picture, or at least its name.
@@ -111,56 +159,85 @@ fn fence_for(text: &str) -> String {
 }
 
 /// Drops the oldest exchanges until the rest fits into `budget` characters. The turn itself is never
-/// cut. The cut moves in steps of many entries, so that the prompt's beginning stays the same for
-/// many turns; that holds for entries whose beginning is missing already, too.
-pub(crate) fn fit<'a>(entries: &'a [Entry], turn: &TurnId, budget: usize) -> &'a [Entry] {
-    const STEP: u32 = 32;
-    let is_ours = |entry: &Entry| entry.turn.as_ref() == Some(turn);
-    let ours = entries.iter().position(is_ours).unwrap_or(entries.len());
-    let mut room = budget;
+/// cut, and neither is a summary with what stands before it. The cut moves in steps of many entries,
+/// so that the prompt's beginning stays the same for many turns; that holds for entries whose
+/// beginning is missing already, too.
+pub(crate) fn fit<'a>(
+    entries: Vec<&'a Entry>,
+    turn: &TurnId,
+    budget: usize,
+    history: History,
+) -> Vec<&'a Entry> {
+    let summary = entries.iter().position(|entry| matches!(entry.body, EntryBody::Summary { .. }));
+    let kept = summary.map_or(0, |place| place + 1);
+    let (head, rest) = entries.split_at(kept);
+    let taken: usize = head.iter().map(|entry| size(entry)).sum();
+    // Even where a summary leaves no room, the newest words have to find some.
+    let room = budget.saturating_sub(taken).max(budget / 4);
+    let fitting = fitting(rest, room);
+    let rest = match (fitting, history) {
+        (0, History::Whole) => rest,
+        (fitting, _) => &rest[cut(rest, turn, fitting)..],
+    };
+    head.iter().chain(rest).copied().collect()
+}
+
+/// The place from which on the entries fit.
+fn fitting(entries: &[&Entry], mut room: usize) -> usize {
     let mut first = entries.len();
     while first > 0 {
-        let size = size(&entries[first - 1]);
+        let size = size(entries[first - 1]);
         if size > room {
             break;
         }
         room -= size;
         first -= 1;
     }
-    let is_whole = entries.first().is_none_or(|entry| entry.number == 1);
-    if first == 0 && is_whole {
-        return entries;
-    }
+    first
+}
+
+/// The place at which to cut, not before `first`: where somebody speaks, and rarely elsewhere than
+/// the last time.
+fn cut(entries: &[&Entry], turn: &TurnId, first: usize) -> usize {
+    const STEP: u32 = 32;
+    let is_ours = |entry: &&Entry| entry.turn.as_ref() == Some(turn);
+    let ours = entries.iter().position(is_ours).unwrap_or(entries.len());
     let first = first.min(ours);
     let coarse = entries.get(first).map_or(u32::MAX, |entry| entry.number.next_multiple_of(STEP));
-    let begins = |entry: &Entry| matches!(entry.body, EntryBody::Said { .. });
+    let begins = |entry: &&Entry| matches!(entry.body, EntryBody::Said { .. });
     let at = entries[first..]
         .iter()
         .position(|entry| entry.number >= coarse && begins(entry))
         .or_else(|| entries[first..].iter().position(begins))
         .map_or(entries.len().saturating_sub(1), |offset| first + offset);
-    &entries[at.min(ours)..]
+    at.min(ours)
 }
 
-fn size(entry: &Entry) -> usize {
+/// About how many characters an entry takes of a prompt.
+pub(crate) fn size(entry: &Entry) -> usize {
     match &entry.body {
-        EntryBody::Said { text, files, .. } => {
-            // A text file is put before the model whole; a picture costs about as much as this.
-            let files: u64 = files.iter().map(|file| file.size.min(TEXT_FILE)).sum();
-            text.len() + usize::try_from(files).unwrap_or(usize::MAX)
+        EntryBody::Said { text, files, heard, .. } => {
+            // A text file is put before the model whole.
+            let files: u64 = files.iter().map(file_size).sum();
+            heard.as_ref().unwrap_or(text).len() + usize::try_from(files).unwrap_or(usize::MAX)
         }
         EntryBody::Answered { text, calls, reasoning, .. } => {
             let calls: usize = calls.iter().map(|call| call.arguments.len()).sum();
             text.len() + calls + reasoning.as_ref().map_or(0, String::len)
         }
         EntryBody::Returned { output, .. } => output.len(),
+        EntryBody::Summary { text, .. } => text.len(),
         EntryBody::Aside { .. } | EntryBody::Noticed { .. } => 0,
     }
 }
 
+fn file_size(file: &FileRef) -> u64 {
+    if file.mime.starts_with("image/") { PICTURE_SIZE as u64 } else { file.size.min(TEXT_FILE) }
+}
+
 /// The calls of the last step of this turn that have no result yet and can still get one: a result
 /// stands right behind its call, so not after something else was said.
-pub(crate) fn open_calls(entries: &[Entry]) -> Vec<talaria_model::ToolCall> {
+pub(crate) fn open_calls(entries: &[&Entry]) -> Vec<talaria_model::ToolCall> {
     let Some(last) = entries.iter().rposition(
         |entry| matches!(&entry.body, EntryBody::Answered { calls, .. } if !calls.is_empty()),
     ) else {
@@ -168,7 +245,7 @@ pub(crate) fn open_calls(entries: &[Entry]) -> Vec<talaria_model::ToolCall> {
     };
     let EntryBody::Answered { calls, .. } = &entries[last].body else { return Vec::new() };
     let goes_on =
-        |entry: &Entry| matches!(entry.body, EntryBody::Said { .. } | EntryBody::Answered { .. });
+        |entry: &&Entry| matches!(entry.body, EntryBody::Said { .. } | EntryBody::Answered { .. });
     if entries[last + 1..].iter().any(goes_on) {
         return Vec::new();
     }

@@ -1,6 +1,7 @@
 //! What the agent can call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -77,6 +78,7 @@ pub enum ToolError {
 #[derive(Clone, Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
+    delegating: BTreeSet<String>,
 }
 
 impl Toolbox {
@@ -86,9 +88,30 @@ impl Toolbox {
         self
     }
 
+    /// Adds a tool that lets others work for the turn. While they do, more words wait instead of
+    /// interrupting it.
+    pub fn with_delegating(mut self, tool: impl Tool + 'static) -> Self {
+        self.delegating.insert(tool.spec().name);
+        self.with(tool)
+    }
+
+    /// Whether others work for the turn while this tool does.
+    pub(crate) fn delegates(&self, name: &str) -> bool {
+        self.delegating.contains(name)
+    }
+
     /// The tool of that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name)
+    }
+
+    /// Tells this collection from every other: it changes with every tool and every word about one.
+    pub fn generation(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for ToolSpec { name, description, parameters } in self.specs() {
+            (name, description, parameters.to_string()).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     /// All of them as the model sees them, always in the same order.

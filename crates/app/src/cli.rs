@@ -1,6 +1,9 @@
 //! The command line, as people type it.
 
-use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::chat::ChatOptions;
@@ -15,7 +18,7 @@ use crate::chat::ChatOptions;
     version,
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the agent asked \
                   something and nobody was there to answer, 4 a gateway is already running on this \
-                  home.\n\nStart with `talaria`, then open the address it prints, or type \
+                  home, 75 it was asked to restart and systemd does that.\n\nStart with `talaria`, then open the address it prints, or type \
                   `talaria chat` in another terminal."
 )]
 pub(crate) struct Cli {
@@ -35,7 +38,7 @@ pub(crate) enum Command {
     Model(ModelOptions),
     /// Show how the gateway and its accounts are doing
     Status(Output),
-    /// List, read and search conversations
+    /// List, read, search, export, rename and forget conversations
     #[command(subcommand)]
     Sessions(SessionsCommand),
     /// Look at the configuration
@@ -72,21 +75,24 @@ pub(crate) struct ModelOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List conversations, the most recent first
+    /// List conversations, the most recent first, and what all of them used
     List {
         /// Only those on this account
         #[arg(long)]
         account: Option<String>,
+        /// Earlier ones too, that their chats are not in any more
+        #[arg(long)]
+        past: bool,
         /// How many
         #[arg(long, default_value_t = 50)]
         limit: usize,
         #[command(flatten)]
         output: Output,
     },
-    /// Print what was said in a conversation
+    /// Print what was said in a conversation, and what it used
     Show {
-        /// Its id or key, as `talaria sessions list` prints them
-        id: String,
+        /// Its id or its title, or the beginning of one of them
+        name: String,
         /// How many entries, counted from the end
         #[arg(long, default_value_t = 200)]
         limit: usize,
@@ -100,12 +106,58 @@ pub(crate) enum SessionsCommand {
         /// Only on this account
         #[arg(long)]
         account: Option<String>,
+        /// Only what was said so long ago at most, like 7d or 12h
+        #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+        since: Option<Duration>,
         /// How many
         #[arg(long, default_value_t = 20)]
         limit: usize,
         #[command(flatten)]
         output: Output,
     },
+    /// Write a whole conversation to a file or to standard output
+    Export {
+        /// Its id or its title, or the beginning of one of them
+        name: String,
+        /// How it is written
+        #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+        format: Format,
+        /// Into this file, which must not be there yet
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// With what was taken back by /undo
+        #[arg(long)]
+        taken_back: bool,
+    },
+    /// Give a conversation another title
+    Rename {
+        /// Its id or its title, or the beginning of one of them
+        name: String,
+        /// The title
+        title: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Forget conversations in which nothing was said for long, for good
+    Prune {
+        /// For how long, like 90d or 1y
+        #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+        older_than: Duration,
+        /// Only say which those would be
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// How a conversation is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One JSON object a line: the conversation, then its entries
+    Jsonl,
+    /// For people
+    Markdown,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,12 +2,21 @@
 
 use std::time::Duration;
 
+use futures::{Stream, StreamExt, TryStreamExt};
 use reqwest::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 use talaria_admin::api::Problem;
+use tokio_util::codec::{FramedRead, LinesCodec};
+use tokio_util::io::StreamReader;
 
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
+
+/// How long an answer may take that comes line by line.
+const LONGEST_READING: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest line of such an answer.
+const LONGEST_LINE: usize = 64 * 1024 * 1024;
 
 /// A gateway that answers.
 pub(crate) struct Client {
@@ -45,8 +54,34 @@ impl Client {
         self.ask(Method::GET, path, query).await
     }
 
-    pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, Halt> {
-        self.ask(Method::POST, path, &[]).await
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<T, Halt> {
+        self.ask(Method::POST, path, query).await
+    }
+
+    /// What comes line by line, however long it takes.
+    pub(crate) async fn lines<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<impl Stream<Item = Result<T, Halt>>, Halt> {
+        let request = self.http.get(url(path)).query(query).timeout(LONGEST_READING);
+        let answer = request.send().await.map_err(unanswered)?;
+        if answer.status() != StatusCode::OK {
+            return Err(refused(answer).await);
+        }
+        let bytes = answer.bytes_stream().map_err(std::io::Error::other);
+        let lines = LinesCodec::new_with_max_length(LONGEST_LINE);
+        let lines = FramedRead::new(StreamReader::new(bytes), lines);
+        Ok(lines.map(|line| {
+            let line = line.map_err(|error| {
+                Halt::failed(format_args!("the gateway does not answer: {error}"))
+            })?;
+            serde_json::from_str(&line).map_err(Halt::failed)
+        }))
     }
 
     /// Asks for something that has no answer.

@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     Asked,
     /// Another gateway runs on this home.
     AlreadyRunning,
+    /// It was asked to start again, and whoever started it does that.
+    Again,
 }
 
 impl Exit {
@@ -26,6 +28,8 @@ impl Exit {
             Self::Misused => 2,
             Self::Asked => 3,
             Self::AlreadyRunning => 4,
+            // EX_TEMPFAIL: with `Restart=on-failure`, systemd starts it again.
+            Self::Again => 75,
         }
     }
 }

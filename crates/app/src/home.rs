@@ -46,6 +46,11 @@ impl Home {
         self.path.join("files")
     }
 
+    /// Where the homes of the accounts are kept.
+    pub(crate) fn homes(&self) -> PathBuf {
+        self.path.join("homes.json")
+    }
+
     /// The private folder of an account.
     pub(crate) fn account(&self, account: &str) -> PathBuf {
         self.path.join("accounts").join(account)

@@ -1,16 +1,22 @@
 //! The talaria binary: the only crate that names both a contract and its implementation.
 #![forbid(unsafe_code)]
 
+mod again;
 mod chat;
 mod cli;
 mod client;
 mod commands;
 mod exit;
 mod home;
+mod homes;
 mod logging;
 mod model;
+mod quick;
+mod rules;
 mod run;
 mod start;
+mod steward;
+mod upkeep;
 mod web_link;
 
 use std::process::ExitCode;
@@ -44,7 +50,7 @@ async fn carry_out(cli: Cli, begun: talaria_model::Timestamp) -> Result<Exit, Ha
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let home = Home::find()?;
     match cli.command.unwrap_or(Command::Run) {
-        Command::Run => run::run(&home, begun).await.map(|()| Exit::Done),
+        Command::Run => run::run(&home, begun).await,
         Command::Chat(options) => commands::chat::chat(&home, options).await,
         Command::Open => commands::open::open(&home).await,
         Command::Model(options) => commands::model::model(&home, options).await,

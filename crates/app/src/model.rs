@@ -1,13 +1,21 @@
 //! Which model answers, and the agent made of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use talaria_agent::tools::{Ask, DemoFile, SessionSearch};
-use talaria_agent::{Agent, Attachments, BuiltIn, Recall, Settings, Sight, Toolbox};
+use talaria_agent::{
+    Agent, Attachments, Automatic, Budget, BuiltIn, Models, Prefixes, Recall, Roots, Settings,
+    Toolbox,
+};
 use talaria_clock::Clock;
-use talaria_config::{Config, Finding, Loaded, Origin, ProviderSettings};
+use talaria_config::{
+    CompressionSettings, Config, Dollars, FileSettings, Finding, Loaded, Origin, PriceSettings,
+    ProviderSettings,
+};
 use talaria_providers::{
-    Chain, Deadlines, Endpoint, Http, Thinking, Wanted, Why, Wire, choose, discover, must_look,
+    Chain, Deadlines, Endpoint, Found, Http, Price, Switchboard, Thinking, Wanted, Why, Wire,
+    choose, discover, must_look,
 };
 
 use crate::exit::{Exit, Halt};
@@ -18,12 +26,45 @@ Answer in the language you are spoken to in, in Markdown, and as briefly as the 
 Say so when you do not know something. Use your tools when they help, and ask when a decision is \
 the person's to make.";
 
+/// What there is to choose from, and what was chosen.
+pub(crate) struct Choice {
+    pub(crate) chain: Chain,
+    wanted: Wanted,
+    here: Vec<Found>,
+}
+
+impl Choice {
+    /// Every model that a conversation can switch to, with the chosen one as the usual.
+    pub(crate) fn switchboard(
+        &self,
+        loaded: &Loaded,
+        http: &Http,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Arc<Switchboard>, Halt> {
+        let environment = loaded.environment().clone();
+        let variable = move |name: &str| {
+            environment.get(name).map(|variable| variable.value.expose().to_owned())
+        };
+        let switchboard = Switchboard::new(
+            self.wanted.clone(),
+            Arc::new(variable),
+            self.here.clone(),
+            self.chain.clone(),
+            http.clone(),
+            clock.clone(),
+        );
+        switchboard.map(Arc::new).map_err(|error| {
+            Halt::new(Exit::Misused, error).hint("check `providers` in config.yaml")
+        })
+    }
+}
+
 /// Decides which model answers. Otherwise, what is wrong with the configuration.
-pub(crate) async fn chain(
+pub(crate) async fn choice(
     loaded: &Loaded,
     http: &Http,
     clock: &Arc<dyn Clock>,
-) -> Result<Chain, Box<Finding>> {
+) -> Result<Choice, Box<Finding>> {
     let wanted = wanted(loaded.config());
     let environment = |name: &str| {
         loaded.environment().get(name).map(|variable| variable.value.expose().to_owned())
@@ -33,7 +74,7 @@ pub(crate) async fn chain(
     } else {
         Vec::new()
     };
-    choose(&wanted, &environment, &here).map_err(|error| {
+    let chain = choose(&wanted, &environment, &here).map_err(|error| {
         let is_wrong = |wanted: &Wanted| choose(wanted, &environment, &here).is_err();
         let expectation = format!("{error}; {}", error.hint());
         Box::new(match culprit(&wanted, is_wrong) {
@@ -45,7 +86,8 @@ pub(crate) async fn chain(
                 Finding { place, path, value, expectation, excerpt }
             }
         })
-    })
+    })?;
+    Ok(Choice { chain, wanted, here })
 }
 
 /// The setting that names what cannot be used, and what it says. None when nothing was named and what
@@ -95,6 +137,17 @@ fn wanted(config: &Config) -> Wanted {
             first_token: config.agent.first_token_limit,
             idle: config.agent.idle_limit,
         },
+        prices: config.prices.iter().map(|(name, price)| (name.clone(), priced(price))).collect(),
+    }
+}
+
+fn priced(price: &PriceSettings) -> Price {
+    Price {
+        input: price.input.micros(),
+        output: price.output.micros(),
+        cache_read: price.cache_read.map(Dollars::micros),
+        cache_write: price.cache_write.map(Dollars::micros),
+        long: None,
     }
 }
 
@@ -103,45 +156,63 @@ pub(crate) struct Equipment {
     pub(crate) recall: Arc<dyn Recall>,
     pub(crate) attachments: Arc<dyn Attachments>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What prompts begin with. They outlive an agent, so that reading the configuration again does not
+    /// cost every conversation its place in the provider's cache.
+    pub(crate) prefixes: Arc<Prefixes>,
+    /// How many entries of a conversation a turn is given.
+    pub(crate) history: usize,
 }
 
-/// The agent that asks this chain of models.
+/// The agent that asks these models.
 pub(crate) fn agent(
     config: &Config,
-    chain: &Chain,
-    http: &Http,
+    choice: &Choice,
+    models: Arc<Switchboard>,
     equipment: &Equipment,
-) -> Result<Arc<dyn Agent>, Halt> {
-    let provider = chain.connect(http, &equipment.clock).map_err(|error| {
-        Halt::new(Exit::Misused, error).hint("check `providers` in config.yaml")
-    })?;
+) -> Arc<dyn Agent> {
     let mut toolbox =
         Toolbox::default().with(Ask).with(SessionSearch::new(equipment.recall.clone()));
-    if chain.first.wire == Wire::Demo {
+    if choice.chain.first.wire == Wire::Demo {
         toolbox = toolbox.with(DemoFile::new(equipment.attachments.clone()));
     }
     let settings = Settings {
         instructions: config.agent.instructions.as_deref().unwrap_or(INSTRUCTIONS).into(),
         max_steps: config.agent.max_steps,
         turn_limit: config.agent.turn_limit,
-        sight: sight(chain),
+        budget: budget(&config.compression, equipment.history),
+        roots: roots(&config.files),
     };
-    Ok(Arc::new(BuiltIn::new(
-        Arc::new(provider),
+    let agent = BuiltIn::new(
+        models.usual(),
         toolbox,
         equipment.attachments.clone(),
         equipment.clock.clone(),
         settings,
-    )))
+    );
+    Arc::new(agent.with_models(models).with_prefixes(equipment.prefixes.clone()))
 }
 
-/// A server that cannot take a picture refuses the whole request, so pictures go only where every
-/// usual model takes them.
-fn sight(chain: &Chain) -> Sight {
-    match chain.first.settings.provider.as_str() {
-        "anthropic" | "openai" | "openrouter" | "gemini" => Sight::Pictures,
-        _ => Sight::TextOnly,
+fn budget(compression: &CompressionSettings, history: usize) -> Budget {
+    Budget {
+        automatic: if compression.enabled { Automatic::On } else { Automatic::Off },
+        // The setting is between 0.1 and 0.8.
+        threshold: (compression.threshold * 100.0).round() as u8,
+        keep_first: compression.protect_first_n as usize,
+        keep_last: compression.protect_last_n as usize,
+        // Before a turn is no longer given all of the conversation.
+        most_entries: history - history / 5,
+        ..Budget::default()
     }
+}
+
+fn roots(files: &FileSettings) -> Roots {
+    let home = std::env::home_dir();
+    let folder = |written: &String| match (written.strip_prefix("~/"), &home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => PathBuf::from(written),
+    };
+    let folders: Vec<PathBuf> = files.send_from.iter().map(folder).collect();
+    Roots::new(folders, home, files.limit.bytes())
 }
 
 /// Why this model answers, as a sentence without a full stop.

@@ -8,17 +8,17 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_model::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::exit::Halt;
+use crate::exit::{Exit, Halt};
 use crate::home::Home;
-use crate::start::{self, Desk, Running};
-use crate::{logging, web_link};
+use crate::start::{self, Desk, Ending, Running};
+use crate::{again, logging, web_link};
 
-/// Runs until a signal or `talaria stop` ends it.
-pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<(), Halt> {
+/// Runs until a signal, `talaria stop` or `/restart` ends it.
+pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<Exit, Halt> {
     home.prepare()?;
     let loaded = start::configuration(home)?;
     logging::start(&loaded.config().log);
-    for warning in loaded.warnings() {
+    for warning in start::warnings(&loaded) {
         tracing::warn!("{warning}");
     }
     let running = start::start(home, loaded, None).await?;
@@ -26,9 +26,13 @@ pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<(), Halt> {
     let signals = Signals::listen()?;
     announce(home, &running, begun)?;
     let desk = running.desk.clone();
-    tokio::select! {
-        served = running.serve() => served,
-        halt = signals.heed(desk) => Err(halt),
+    let ending = tokio::select! {
+        served = running.serve() => served?,
+        halt = signals.heed(desk) => return Err(halt),
+    };
+    match ending {
+        Ending::ForGood => Ok(Exit::Done),
+        Ending::Again => again::start_again(),
     }
 }
 

@@ -1,28 +1,33 @@
 //! Puts a gateway together: configuration, store, model, accounts, doors.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use talaria_admin::{Doors, Operator, api};
+use talaria_agent::Privacy;
 use talaria_clock::{Clock, SystemClock};
-use talaria_config::{Allowed, Applies, Config, Finding, Loaded, Sources};
+use talaria_config::{AccountSettings, Allowed, Applies, Change, Config, Finding, Loaded, Sources};
 use talaria_gateway::{
     AccountPlan, DiskFiles, Gateway, Limits, Parts, StoreRecall, StoredAttachments,
 };
 use talaria_model::AccountId;
 use talaria_platform::{FileStore, Identity};
-use talaria_providers::{Chain, Http};
-use talaria_session::{Access, GroupSessions, Rules, Scope, ThreadSessions};
+use talaria_providers::{Http, Switchboard};
+use talaria_session::{Access, GroupSessions, Scope, ThreadSessions};
 use talaria_store::Store;
 use talaria_store_sqlite::SqliteStore;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Halt};
 use crate::home::{Home, HomeLock};
-use crate::model::{self, Equipment};
-use crate::web_link;
+use crate::homes::Homes;
+use crate::model::{self, Choice, Equipment};
+use crate::steward::Butler;
+use crate::upkeep::{ForgetsPrompts, Retention, keep_up};
+use crate::{rules, web_link};
 
 /// How long turns in hand get to finish when the gateway is asked to end.
 const GRACE: Duration = Duration::from_secs(20);
@@ -70,6 +75,12 @@ fn remedy(problems: &[Finding]) -> String {
     }
 }
 
+/// What is odd about a configuration without being wrong.
+pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
+    let own = loaded.warnings().iter().map(ToString::to_string);
+    own.chain(rules::oddities(loaded)).collect()
+}
+
 /// Opens the store of a home that this process has locked.
 pub(crate) fn store(home: &Home) -> Result<Arc<dyn Store>, Halt> {
     let store =
@@ -98,22 +109,35 @@ pub(crate) async fn start(
             .forgetting(store.clone(), clock.clone()),
     );
     let accounts = accounts(home, &config)?;
-    let scope = scope(&config);
     let models = Http::default();
-    let chain = model::chain(&loaded, &models, &clock)
+    let choice = model::choice(&loaded, &models, &clock)
         .await
         .map_err(|finding| misconfigured(&[*finding]))?;
+    let switchboard = choice.switchboard(&loaded, &models, &clock)?;
     let operator_accounts = accounts
         .iter()
         .filter(|plan| plan.access == Access::Operator)
         .map(|plan| plan.id.clone())
         .collect();
+    let limits = Limits {
+        turns_at_once: config.limits.turns_at_once as usize,
+        lingering: config.limits.lanes_in_memory as usize,
+        ..Limits::default()
+    };
     let equipment = Equipment {
-        recall: Arc::new(StoreRecall { store: store.clone(), scope, operator_accounts }),
+        recall: Arc::new(StoreRecall { store: store.clone(), operator_accounts }),
         attachments: Arc::new(StoredAttachments(files.clone())),
         clock: clock.clone(),
+        prefixes: Arc::default(),
+        history: limits.history,
     };
-    let agent = model::agent(&config, &chain, &models, &equipment)?;
+    let agent = model::agent(&config, &choice, switchboard.clone(), &equipment);
+    let homes = Homes::open(home.homes()).map_err(|error| {
+        let path = home.homes();
+        Halt::failed(format_args!("cannot read {}: {error}", path.display()))
+            .hint("correct it, or remove it and say /sethome again")
+    })?;
+    let butler = Arc::new(Butler::new(&config, homes, switchboard, clock.clone()));
     let gateway = Gateway::start(Parts {
         store,
         agent,
@@ -121,59 +145,93 @@ pub(crate) async fn start(
         files,
         accounts,
         hosts: config.http.allowed_hosts.clone().into(),
-        scope,
-        rules: Rules {
-            turn_limit: config.agent.turn_limit,
-            question_limit: config.agent.question_limit,
-            room: config.limits.pending_per_session as usize,
-        },
-        limits: Limits {
-            turns_at_once: config.limits.turns_at_once as usize,
-            lingering: config.limits.lanes_in_memory as usize,
-            ..Limits::default()
-        },
+        scope: scope(&config),
+        rules: rules::usual(&config),
+        privacy: if config.privacy.redact_pii { Privacy::Hidden } else { Privacy::Open },
+        steward: butler.clone(),
+        finalizers: vec![Arc::new(ForgetsPrompts(equipment.prefixes.clone()))],
+        limits,
     })
     .await
     .map_err(Halt::failed)?;
-    gateway.first_connections().await;
     let desk = Arc::new(Desk {
         home: home.clone(),
         gateway: gateway.clone(),
         models,
         equipment,
-        state: Mutex::new((loaded, chain)),
+        butler: butler.clone(),
+        state: Mutex::new(State { loaded, choice }),
         reloading: tokio::sync::Mutex::new(()),
         ended: CancellationToken::new(),
+        ending: Mutex::new(Ending::ForGood),
+        // A gateway that lives in somebody's chat ends with it.
+        restarts: if http.is_none() { Restarts::Possible } else { Restarts::Never },
     });
+    butler.serve(&desk);
+    gateway.first_connections().await;
     Ok(Running { gateway, http: address, desk, doors, _lock: lock })
 }
 
+/// How a gateway ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It does not come back by itself.
+    ForGood,
+    /// It is started again.
+    Again,
+}
+
+/// Whether a gateway can start again by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Restarts {
+    Possible,
+    Never,
+}
+
 impl Running {
-    /// Serves until it is asked to end, then ends.
-    pub(crate) async fn serve(self) -> Result<(), Halt> {
+    /// Serves until it is asked to end, then ends. Says whether it is to start again.
+    pub(crate) async fn serve(self) -> Result<Ending, Halt> {
         let ended = self.desk.ended.clone();
         let user = nix::unistd::geteuid().as_raw();
         let operator: Arc<dyn Operator> = self.desk.clone();
-        let served = self
-            .doors
-            .serve(self.gateway.clone(), operator, user, async move {
-                ended.cancelled().await;
-                // Doors stay open while turns finish: people watch them.
-                self.gateway.stop(GRACE).await;
-            })
-            .await;
-        served.map_err(|error| Halt::failed(format_args!("cannot serve any more: {error}")))
+        let upkeep = self.upkeep();
+        let (desk, gateway) = (self.desk, self.gateway);
+        let stopping = gateway.clone();
+        let serve = self.doors.serve(gateway, operator, user, async move {
+            ended.cancelled().await;
+            // Doors stay open while turns finish: people watch them.
+            stopping.stop(GRACE).await;
+        });
+        let served = tokio::select! {
+            served = serve => served,
+            never = upkeep => match never {},
+        };
+        served.map_err(|error| Halt::failed(format_args!("cannot serve any more: {error}")))?;
+        Ok(*desk.ending.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is done now and then, until it is asked to end.
+    fn upkeep(&self) -> impl Future<Output = Infallible> + use<> {
+        let retention = Retention::of(self.desk.state().loaded.config());
+        let prefixes = self.desk.equipment.prefixes.clone();
+        let (gateway, ended) = (self.gateway.clone(), self.desk.ended.clone());
+        async move {
+            tokio::select! {
+                never = keep_up(gateway, prefixes, retention) => match never {},
+                () = ended.cancelled() => std::future::pending().await,
+            }
+        }
     }
 }
 
 fn scope(config: &Config) -> Scope {
     Scope {
-        groups: if config.sessions.group_per_user {
+        groups: if config.group_sessions_per_user {
             GroupSessions::PerMember
         } else {
             GroupSessions::Shared
         },
-        threads: if config.sessions.thread_per_user {
+        threads: if config.thread_sessions_per_user {
             ThreadSessions::PerMember
         } else {
             ThreadSessions::Shared
@@ -189,14 +247,18 @@ fn accounts(home: &Home, config: &Config) -> Result<Vec<AccountPlan>, Halt> {
         std::fs::create_dir_all(&folder).map_err(|error| {
             Halt::failed(format_args!("cannot make {}: {error}", folder.display()))
         })?;
-        let access = match (settings.platform.identity, &settings.allowed) {
-            (Identity::Operator, _) => Access::Operator,
-            (Identity::Anyone, Allowed::Everyone) => Access::Everyone,
-            (Identity::Anyone, Allowed::Only(senders)) => Access::Only(senders.clone()),
-        };
-        plans.push(AccountPlan { id: AccountId::clone(id), account, access, folder });
+        let (access, rules) = (access(settings), rules::of_account(config, settings));
+        plans.push(AccountPlan { id: AccountId::clone(id), account, access, rules, folder });
     }
     Ok(plans)
+}
+
+fn access(settings: &AccountSettings) -> Access {
+    match (settings.platform.identity, &settings.allowed) {
+        (Identity::Operator, _) => Access::Operator,
+        (Identity::Anyone, Allowed::Everyone) => Access::Everyone,
+        (Identity::Anyone, Allowed::Only(senders)) => Access::Only(senders.clone()),
+    }
 }
 
 /// What an operator can ask of the running program.
@@ -205,52 +267,118 @@ pub(crate) struct Desk {
     gateway: Gateway,
     models: Http,
     equipment: Equipment,
-    state: Mutex<(Loaded, Chain)>,
+    butler: Arc<Butler>,
+    state: Mutex<State>,
     reloading: tokio::sync::Mutex<()>,
     ended: CancellationToken,
+    ending: Mutex<Ending>,
+    restarts: Restarts,
+}
+
+/// The configuration that applies, and the model it led to.
+struct State {
+    loaded: Loaded,
+    choice: Choice,
 }
 
 impl Desk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether there is a page to link to.
     pub(crate) fn serves_web(&self) -> bool {
-        web_link::is_served(self.state.lock().unwrap_or_else(PoisonError::into_inner).0.config())
+        web_link::is_served(self.state().loaded.config())
     }
 
     /// The model that answers and why it was chosen, in one line.
     pub(crate) fn model_and_why(&self) -> String {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (loaded, chain) = &*state;
-        format!("{}: {}", model::name(chain), model::why(chain, loaded))
+        let State { loaded, choice } = &*self.state();
+        format!("{}: {}", model::name(&choice.chain), model::why(&choice.chain, loaded))
     }
+
+    /// A text without our secrets.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.state().loaded.redact(text)
+    }
+
+    /// Ends the program so that it starts again, unless it could not.
+    pub(crate) async fn restart(&self) -> Result<(), NoRestart> {
+        if self.restarts == Restarts::Never {
+            return Err(NoRestart::EndsWithChat);
+        }
+        let _one_at_a_time = self.reloading.lock().await;
+        self.read_again().await.map_err(NoRestart::Misconfigured)?;
+        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Ending::Again;
+        tracing::info!("ending to start again");
+        self.ended.cancel();
+        Ok(())
+    }
+
+    /// What the sources lead to as they are. Otherwise, what is wrong with them.
+    async fn read_again(&self) -> Result<ReadAgain, String> {
+        let before = self.state().loaded.clone();
+        let (loaded, changes) = Sources::read(self.home.path(), std::env::vars_os())
+            .and_then(|sources| before.reload(sources))
+            .map_err(|problems| problems.to_string())?;
+        let (models, clock) = (&self.models, &self.equipment.clock);
+        let choice =
+            model::choice(&loaded, models, clock).await.map_err(|finding| finding.to_string())?;
+        let switchboard =
+            choice.switchboard(&loaded, models, clock).map_err(|halt| halt.explained())?;
+        Ok(ReadAgain { loaded, changes, choice, switchboard })
+    }
+
+    /// Lets the accounts that run hear whom the configuration names.
+    fn set_access(&self, config: &Config) {
+        for running in self.gateway.accounts() {
+            let settings = config.accounts.get(&running.id);
+            // Ids of another platform would name other people.
+            let settings = settings.filter(|settings| settings.platform.name == running.platform);
+            if let Some(settings) = settings {
+                self.gateway.set_access(&running.id, access(settings));
+            }
+        }
+    }
+}
+
+/// What the sources of the configuration lead to.
+struct ReadAgain {
+    loaded: Loaded,
+    changes: Vec<Change>,
+    choice: Choice,
+    switchboard: Arc<Switchboard>,
+}
+
+/// Why a gateway does not start again.
+pub(crate) enum NoRestart {
+    /// It lives in a terminal chat.
+    EndsWithChat,
+    /// It would not come back; this is what is wrong with the configuration.
+    Misconfigured(String),
 }
 
 #[async_trait]
 impl Operator for Desk {
     fn model(&self) -> String {
-        model::name(&self.state.lock().unwrap_or_else(PoisonError::into_inner).1)
+        model::name(&self.state().choice.chain)
     }
 
     /// Reads the configuration again. The running one stays unless the new one is right as a whole.
     async fn reload(&self) -> Result<api::Reloaded, String> {
         let _one_at_a_time = self.reloading.lock().await;
-        let before = self.state.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
-        let (loaded, changes) = Sources::read(self.home.path(), std::env::vars_os())
-            .and_then(|sources| before.reload(sources))
-            .map_err(|problems| problems.to_string())?;
-        let chain = model::chain(&loaded, &self.models, &self.equipment.clock)
-            .await
-            .map_err(|finding| finding.to_string())?;
-        let agent = model::agent(loaded.config(), &chain, &self.models, &self.equipment)
-            .map_err(|halt| halt.explained())?;
+        let ReadAgain { loaded, changes, choice, switchboard } = self.read_again().await?;
+        self.butler.set_models(switchboard.clone());
+        let agent = model::agent(loaded.config(), &choice, switchboard, &self.equipment);
         self.gateway.set_agent(agent);
-        let (old, new) = (self.model(), model::name(&chain));
-        let warnings = loaded.warnings().iter().map(ToString::to_string).collect();
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (loaded, chain);
+        self.set_access(loaded.config());
+        let (old, new) = (self.model(), model::name(&choice.chain));
+        let warnings = warnings(&loaded);
+        *self.state() = State { loaded, choice };
         let (live, after_restart): (Vec<_>, Vec<_>) =
             changes.into_iter().partition(|change| change.applies == Applies::Live);
-        let line = |change: &talaria_config::Change| {
-            format!("{}: {} → {}", change.path, change.before, change.after)
-        };
+        let line =
+            |change: &Change| format!("{}: {} → {}", change.path, change.before, change.after);
         // A key that came or went changes the model although no setting did.
         let model = (old != new).then(|| format!("the model that answers: {old} → {new}"));
         Ok(api::Reloaded {

@@ -14,7 +14,7 @@ use crate::known::{self, Known, below};
 use crate::layers::{Assignment, Layers, Remaining, split_list};
 use crate::nearest::nearest;
 use crate::schema::{Document, is_name};
-use crate::shape::{Kind, Shape};
+use crate::shape::{Kind, Names, Shape};
 use crate::single::{boolean, brief, quote, shown, single};
 use crate::yaml::{Body, Node, parse_variable};
 
@@ -196,7 +196,11 @@ impl<'d> Fitter<'d> {
         let names: Vec<&str> =
             names.iter().map(String::as_str).filter(|name| !declared.contains(name)).collect();
         self.check_names(path, &names, shape, layers);
-        for name in names {
+        let possible = |name: &&str| match shape.names() {
+            Names::OneOf(several) => several.contains(name),
+            Names::Any | Names::Plain => true,
+        };
+        for name in names.into_iter().filter(possible) {
             let path = below(path, name);
             let mut layers = layers.below(name);
             if !holds_sections {
@@ -215,8 +219,10 @@ impl<'d> Fitter<'d> {
     }
 
     fn check_names(&mut self, path: &str, names: &[&str], shape: &Shape<'_>, layers: &Layers<'_>) {
-        if !shape.has_names() {
-            return;
+        match shape.names() {
+            Names::Any => return,
+            Names::OneOf(several) => return self.check_one_of(path, names, &several, layers),
+            Names::Plain => {}
         }
         let mut spelled = BTreeMap::new();
         for name in names {
@@ -229,6 +235,15 @@ impl<'d> Fitter<'d> {
                 );
                 self.problem(&layers.below(name).origin(), &below(path, name), None, expectation);
             }
+        }
+    }
+
+    fn check_one_of(&mut self, path: &str, names: &[&str], several: &[&str], layers: &Layers<'_>) {
+        for name in names.iter().filter(|name| !several.contains(name)) {
+            let hint = nearest(name, several.iter().copied())
+                .map_or(String::new(), |close| format!("; did you mean {close}?"));
+            let expectation = format!("is not one of {}{hint}", several.join(", "));
+            self.problem(&layers.below(name).origin(), &below(path, name), None, expectation);
         }
     }
 
@@ -364,13 +379,23 @@ impl<'d> Fitter<'d> {
         let help = self.document.shape(schema, None).help();
         let sentence = first_sentence(help);
         let meaning = if sentence.is_empty() { String::new() } else { format!(" ({sentence})") };
-        // An item of a list has no variable of its own.
-        let variable = match path.contains('[') {
-            true => String::new(),
-            false => format!(" or set {}", known::variable(path)),
+        let variable = match self.has_variable(path) {
+            true => format!(" or set {}", known::variable(path)),
+            false => String::new(),
         };
         let expectation = format!("is missing{meaning}; write it here{variable}");
         self.problem(origin, path, None, expectation);
+    }
+
+    /// Whether a setting can be set by a variable of its own: an item of a list cannot, nor can a part of
+    /// what is only set as a whole, nor what has a name that no variable can spell.
+    fn has_variable(&self, path: &str) -> bool {
+        let is_spelled = path.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        let is_own = || {
+            let found = known::find(self.document, path, |_| None);
+            found.is_some_and(|found| found.variable == known::variable(path))
+        };
+        is_spelled && (path.starts_with("accounts.") || is_own())
     }
 
     /// A setting without settings below it: the highest layer wins as a whole.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::nearest::nearest;
 use crate::schema::{Applies, Document};
-use crate::shape::Kind;
+use crate::shape::{Kind, Names};
 
 /// What the names of our environment variables begin with.
 pub(crate) const PREFIX: &str = "TALARIA_";
@@ -116,6 +116,14 @@ pub(crate) fn find<'a>(
                 // Names of the user's choice may contain dots; a map of plain values ends the path
                 // and is set as a whole.
                 return Some(Found { schema: value, variable: variable(&walked), applies });
+            }
+            if shape.names() == Names::Any
+                && let Some((_, last)) = rest.rsplit_once('.').filter(|_| after.is_some())
+                && let Some(property) = document.shape(value, None).declared(document, last)
+            {
+                // So may these, and the last part is what is asked for.
+                let variable = variable(&below(&walked, rest));
+                return Some(Found { schema: property, variable, applies });
             }
             value
         };

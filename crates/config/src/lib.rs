@@ -10,6 +10,7 @@
 //! network; what it has loaded never changes, so a bad file cannot replace a good running one.
 #![forbid(unsafe_code)]
 
+mod conversations;
 mod dotenv;
 mod environment;
 mod finding;
@@ -29,15 +30,19 @@ mod source;
 mod units;
 mod yaml;
 
+pub use conversations::{
+    AfterStop, CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
+    QuickWho, ResetMode, ResetOverride, ResetSettings, SessionSettings, words,
+};
 pub use environment::{Environment, Variable};
 pub use finding::{Finding, Origin, Place, Problems};
 pub use load::{Change, Loaded, load};
 pub use reference::reference;
 pub use schema::{Applies, schema};
 pub use settings::{
-    AccountSettings, AgentSettings, Allowed, Config, FileSettings, HttpSettings, LimitSettings,
-    LogFormat, LogLevel, LogSettings, ProviderSettings, SessionSettings, Thinking, Wire,
+    AccountSettings, AgentSettings, Allowed, BusyInput, Config, FileSettings, HttpSettings,
+    LimitSettings, LogFormat, LogLevel, LogSettings, ProviderSettings, Thinking, Wire,
 };
 pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
 pub use source::Sources;
-pub use units::{ByteSize, SizeError};
+pub use units::{ByteSize, Dollars, PriceError, SizeError};

@@ -5,7 +5,7 @@ use serde_json::Value;
 use talaria_model::AccountId;
 use talaria_platform::{Registration, Startup};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, Variable};
 use crate::finding::{CONFIG_FILE, DOTENV_FILE, Finding, Origin, Problems, capped};
 use crate::fit::{Fitted, FittedAccount, Held, Leaf, fit};
 use crate::known::{self, NOT_SETTINGS, PREFIX};
@@ -44,6 +44,21 @@ impl Loaded {
     /// The environment it was read with, where the API keys of providers are looked up.
     pub fn environment(&self) -> &Environment {
         &self.environment
+    }
+
+    /// A text without the secrets of this configuration and of its environment.
+    pub fn redact(&self, text: &str) -> String {
+        let text = scrub(text, &self.leaves);
+        let is_secret = |(name, variable): &(&str, &Variable)| {
+            let name = name.to_uppercase();
+            let is_named =
+                ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|it| name.contains(it));
+            // What is kept in `.env` is kept there to be hidden, whatever its name is.
+            let is_kept = matches!(variable.origin, Origin::DotEnv { .. });
+            (is_named || is_kept) && variable.value.expose().len() >= SHORTEST_IN_ENVIRONMENT
+        };
+        let secrets = self.environment.iter().filter(is_secret);
+        secrets.fold(text, |text, (_, secret)| text.replace(secret.value.expose(), HIDDEN))
     }
 
     /// Where a setting came from; absent if there is no such setting.
@@ -169,15 +184,19 @@ fn compose(
     let origins = Origins { leaves: &leaves, wrong };
     let mut config: Config = serde_path_to_error::deserialize(value).unwrap_or_else(|error| {
         let path = error.path().to_string();
-        let origin = origins.of(&path);
-        problems.push(Finding::at(&origin, &path, scrub(&error.inner().to_string(), &leaves)));
+        // What is left out because it is wrong was told already.
+        if origins.is_sound(&path) {
+            let origin = origins.of(&path);
+            problems.push(Finding::at(&origin, &path, scrub(&error.inner().to_string(), &leaves)));
+        }
         Config::default()
     });
     // The names of hosts have no case.
     config.http.allowed_hosts.iter_mut().for_each(|host| host.make_ascii_lowercase());
     problems.extend(rules::resolve_keys(&mut config, environment, &origins));
     problems.extend(rules::check_shared_secrets(&leaves, &accounts));
-    let mut verdict = rules::check(&config, &origins);
+    let platforms: Vec<&str> = registrations.iter().map(|known| known.spec.name).collect();
+    let mut verdict = rules::check(&config, &origins, &platforms);
     for account in accounts {
         if let Some((name, settings)) = open(account, registrations, &origins, &mut verdict) {
             config.accounts.insert(name, settings);
@@ -214,14 +233,19 @@ fn open(
     let keys: settings::AccountKeys = {
         let take = |key: &str| settings.shift_remove(key).map(|value| (key.to_owned(), value));
         let common: serde_json::Map<String, Value> =
-            ["enabled", "allow", "allow_everyone"].into_iter().filter_map(take).collect();
+            settings::ACCOUNT_KEYS.into_iter().filter_map(take).collect();
         serde_json::from_value(Value::Object(common)).ok()?
     };
     let opened = keys.enabled.then(|| registration.open(Value::Object(settings)));
+    let (direct, group) = rules::commands(&fitted, &keys, origins, verdict);
+    let session_reset = keys.session_reset.clone();
     let allowed = rules::allowed(&fitted, keys, registration.spec.identity, origins, verdict);
     match opened.transpose() {
         Ok(account) => {
-            Some((name, AccountSettings { platform: registration.spec, allowed, account }))
+            let platform = registration.spec;
+            let settings =
+                AccountSettings { platform, allowed, direct, group, session_reset, account };
+            Some((name, settings))
         }
         Err(error) => {
             let expectation = scrub(&error.problem, origins.leaves);
@@ -269,6 +293,9 @@ fn holds_secrets(leaves: &[Leaf], is_from: impl Fn(&Origin) -> bool) -> bool {
 }
 
 const SHORTEST_SECRET: usize = 4;
+
+/// A variable of the environment may hold anything; what is shorter is more likely a word.
+const SHORTEST_IN_ENVIRONMENT: usize = 8;
 
 /// Somebody else's message, without the secrets it may repeat.
 fn scrub(message: &str, leaves: &[Leaf]) -> String {

@@ -46,10 +46,13 @@ pub fn reference(registrations: &[Registration]) -> String {
     let mut required = Vec::new();
     for setting in known.iter().filter(|setting| !is_general(setting)) {
         let shape = document.shape(setting.schema, None);
+        if is_told_elsewhere(setting, &document) {
+            continue;
+        }
         if setting.kind == Kind::Section && !shape.is_plain_map(&document) {
             required = shape.required();
             page.section(setting);
-        } else if !is_told_elsewhere(setting, &document) {
+        } else {
             page.setting(&setting.path, setting.schema, setting.applies, &required);
         }
     }
@@ -62,10 +65,11 @@ fn is_general(setting: &Known<'_>) -> bool {
 
 /// The values of a map are told with the map, and what every account has is told once.
 fn is_told_elsewhere(setting: &Known<'_>, document: &Document) -> bool {
-    let is_of_account = setting.path.starts_with("accounts.")
-        && setting.path.matches('.').count() == 2
-        && !document.account_keys["properties"][setting.key()].is_null();
-    setting.key() == ANY_NAME || is_of_account
+    let mut parts = setting.path.split('.');
+    let is_of_account = (parts.next(), parts.next(), parts.next());
+    let is_of_account = matches!(is_of_account, (Some("accounts"), Some(_), Some(key))
+        if !document.account_keys["properties"][key].is_null());
+    (setting.key() == ANY_NAME && setting.kind != Kind::Section) || is_of_account
 }
 
 struct Page<'a> {
@@ -84,9 +88,16 @@ impl Page<'_> {
         if setting.path == "accounts" {
             let path = below(&setting.path, ANY_NAME);
             self.heading(1, &format!("Every account: `{path}`"));
-            let keys = self.document.shape(&self.document.account_keys, None);
-            for (name, schema) in keys.properties() {
-                self.setting(&below(&path, name), schema, setting.applies, &[]);
+            self.keys(&path, &self.document.account_keys, setting.applies);
+        }
+    }
+
+    fn keys(&mut self, path: &str, schema: &Value, applies: Applies) {
+        for (name, schema) in self.document.shape(schema, None).properties() {
+            let path = below(path, name);
+            self.setting(&path, schema, applies, &[]);
+            if self.document.shape(schema, None).kind() == Kind::Section {
+                self.keys(&path, schema, applies);
             }
         }
     }

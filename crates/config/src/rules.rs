@@ -6,11 +6,14 @@ use std::sync::Arc;
 use talaria_model::SenderId;
 use talaria_platform::Identity;
 
+use crate::conversations::{CommandSettings, QUIET_PLATFORMS, QuickSettings, needs_shell, words};
 use crate::environment::Environment;
 use crate::finding::{Finding, Origin};
 use crate::fit::{FittedAccount, Held, Leaf};
 use crate::known::below;
+use crate::nearest::nearest;
 use crate::settings::{AccountKeys, Allowed, Config, HttpSettings};
+use crate::single::brief;
 
 /// What the rules have to say.
 #[derive(Default)]
@@ -31,14 +34,17 @@ impl Origins<'_> {
         leaf.map_or(Origin::Default, |leaf| leaf.origin.clone())
     }
 
-    fn is_sound(&self, path: &str) -> bool {
+    pub(crate) fn is_sound(&self, path: &str) -> bool {
         !self.wrong.iter().any(|wrong| wrong.starts_with(path))
     }
 }
 
 /// Checks everything but the accounts.
-pub(crate) fn check(config: &Config, origins: &Origins<'_>) -> Verdict {
+pub(crate) fn check(config: &Config, origins: &Origins<'_>, platforms: &[&str]) -> Verdict {
     let mut verdict = Verdict::default();
+    check_reset(config, origins, platforms, &mut verdict);
+    check_quick(config, origins, &mut verdict);
+    check_folders(config, origins, &mut verdict);
     if origins.is_sound("http") {
         check_http(&config.http, origins, &mut verdict);
     }
@@ -64,6 +70,61 @@ pub(crate) fn check(config: &Config, origins: &Origins<'_>) -> Verdict {
         }
     }
     verdict
+}
+
+fn check_reset(config: &Config, origins: &Origins<'_>, platforms: &[&str], verdict: &mut Verdict) {
+    let path = "session_reset.notify_exclude_platforms";
+    for platform in &config.session_reset.notify_exclude_platforms {
+        let name = platform.as_str();
+        if !platforms.contains(&name) && !QUIET_PLATFORMS.contains(&name) {
+            let expectation =
+                format!("is not a platform of this gateway{}", meant(name, platforms));
+            let finding = Finding::at(&origins.of(path), path, expectation);
+            verdict.warnings.push(finding.with_value(format!("{platform:?}")));
+        }
+    }
+}
+
+fn meant(name: &str, names: &[&str]) -> String {
+    nearest(name, names.iter().copied())
+        .map_or(String::new(), |close| format!("; did you mean {close}?"))
+}
+
+fn check_quick(config: &Config, origins: &Origins<'_>, verdict: &mut Verdict) {
+    for (name, quick) in &config.quick_commands {
+        let QuickSettings::Exec { command, shell, .. } = quick else { continue };
+        let path = below(&below("quick_commands", name), "command");
+        let mut refuse = |expectation: &str| {
+            let finding = Finding::at(&origins.of(&path), &path, expectation);
+            verdict.problems.push(finding.with_value(format!("{:?}", brief(command))));
+        };
+        if command.contains('\0') {
+            refuse("holds a character that no command may have");
+        } else if *shell {
+            if command.trim().is_empty() {
+                refuse("is empty");
+            }
+        } else if words(command).is_none() {
+            refuse("has no words, or a quote that is not closed");
+        } else if needs_shell(command) {
+            refuse(
+                "needs a shell; add shell: true, or put the words that mean themselves in quotes",
+            );
+        }
+    }
+}
+
+fn check_folders(config: &Config, origins: &Origins<'_>, verdict: &mut Verdict) {
+    for (index, folder) in config.files.send_from.iter().enumerate() {
+        let expectation = match folder.as_str() {
+            "/" | "~" | "~/" => "is too much: everything below it could be sent; name a folder",
+            folder if folder.starts_with('/') || folder.starts_with("~/") => continue,
+            _ => "is not a whole path; write it like /srv/reports or ~/pictures",
+        };
+        let path = format!("files.send_from[{index}]");
+        let finding = Finding::at(&origins.of("files.send_from"), &path, expectation);
+        verdict.problems.push(finding.with_value(format!("{folder:?}")));
+    }
 }
 
 fn check_http(http: &HttpSettings, origins: &Origins<'_>, verdict: &mut Verdict) {
@@ -136,6 +197,79 @@ pub(crate) fn resolve_keys(
     problems
 }
 
+/// Who may give which command on an account: in a direct chat, and in any other.
+pub(crate) fn commands(
+    fitted: &FittedAccount,
+    keys: &AccountKeys,
+    origins: &Origins<'_>,
+    verdict: &mut Verdict,
+) -> (CommandSettings, CommandSettings) {
+    let path = below("accounts", &fitted.name);
+    let named = |names: &[String]| -> BTreeSet<String> {
+        let name = |name: &String| name.trim().trim_start_matches('/').to_lowercase();
+        names.iter().map(name).filter(|name| !name.is_empty()).collect()
+    };
+    let group = CommandSettings {
+        admins: senders(
+            &keys.group_allow_admin_from,
+            &below(&path, "group_allow_admin_from"),
+            origins,
+            verdict,
+        ),
+        allowed: named(&keys.group_user_allowed_commands),
+    };
+    let admins =
+        senders(&keys.allow_admin_from, &below(&path, "allow_admin_from"), origins, verdict);
+    let allowed = match named(&keys.user_allowed_commands) {
+        own if own.is_empty() => group.allowed.clone(),
+        own => own,
+    };
+    for (admins, allowed, key, who) in [
+        (&admins, &keys.user_allowed_commands, "user_allowed_commands", "allow_admin_from"),
+        (
+            &group.admins,
+            &keys.group_user_allowed_commands,
+            "group_user_allowed_commands",
+            "group_allow_admin_from",
+        ),
+    ] {
+        if admins.is_empty() && !allowed.is_empty() {
+            let path = below(&path, key);
+            let expectation = format!("makes no difference as long as {who} names nobody");
+            verdict.warnings.push(Finding::at(&origins.of(&path), &path, expectation));
+        }
+    }
+    if !admins.is_empty() && group.admins.is_empty() {
+        let path = below(&path, "allow_admin_from");
+        let expectation = "decides about direct chats only: in every other chat, whoever is heard may \
+                           give every command that is not an administrator's; name somebody in \
+                           group_allow_admin_from, too";
+        verdict.warnings.push(Finding::at(&origins.of(&path), &path, expectation));
+    }
+    (CommandSettings { admins, allowed }, group)
+}
+
+fn senders(
+    ids: &[String],
+    path: &str,
+    origins: &Origins<'_>,
+    verdict: &mut Verdict,
+) -> BTreeSet<SenderId> {
+    let mut senders = BTreeSet::new();
+    for (index, sender) in ids.iter().enumerate() {
+        match SenderId::new(Arc::<str>::from(sender.as_str())) {
+            Ok(sender) => {
+                senders.insert(sender);
+            }
+            Err(error) => {
+                let item = format!("{path}[{index}]");
+                verdict.problems.push(Finding::at(&origins.of(path), &item, error.to_string()));
+            }
+        }
+    }
+    senders
+}
+
 /// Who is heard on an account.
 pub(crate) fn allowed(
     fitted: &FittedAccount,
@@ -146,19 +280,7 @@ pub(crate) fn allowed(
 ) -> Allowed {
     let path = below("accounts", &fitted.name);
     let allow = below(&path, "allow");
-    let mut senders = BTreeSet::new();
-    for (index, sender) in keys.allow.iter().enumerate() {
-        match SenderId::new(Arc::<str>::from(sender.as_str())) {
-            Ok(sender) => {
-                senders.insert(sender);
-            }
-            Err(error) => {
-                let path = format!("{allow}[{index}]");
-                let finding = Finding::at(&origins.of(&allow), &path, error.to_string());
-                verdict.problems.push(finding);
-            }
-        }
-    }
+    let senders = senders(&keys.allow, &allow, origins, verdict);
     if keys.allow_everyone {
         if !senders.is_empty() {
             let expectation = "makes no difference, because allow_everyone is true";

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use talaria_platform::Registration;
 
 use crate::settings::{AccountKeys, Config};
+use crate::units::PRICE;
 
 /// When a changed setting takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -24,7 +25,9 @@ pub fn schema(registrations: &[Registration]) -> Value {
     for registration in registrations {
         let account = &mut document["$defs"][registration.spec.name];
         // Ids that are numbers are read as they are spelled, and usually written without quotes.
-        account["properties"]["allow"]["items"]["type"] = json!(["string", "integer"]);
+        for ids in ["allow", "allow_admin_from", "group_allow_admin_from"] {
+            account["properties"][ids]["items"]["type"] = json!(["string", "integer"]);
+        }
         // What a platform requires may as well come from the environment, which an editor does not
         // see.
         if let Some(account) = account.as_object_mut() {
@@ -32,7 +35,24 @@ pub fn schema(registrations: &[Registration]) -> Value {
         }
     }
     strip(&mut document, "x-synonyms");
+    allow_numbers(&mut document);
     document
+}
+
+/// Prices are read as they are spelled, and usually written as numbers.
+fn allow_numbers(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            if map.get("format").is_some_and(|format| format == PRICE) {
+                let types = map.get("type").cloned().unwrap_or_default();
+                let types = types.as_array().cloned().unwrap_or_else(|| vec![types]);
+                map.insert("type".into(), types.into_iter().chain([json!("number")]).collect());
+            }
+            map.values_mut().for_each(allow_numbers);
+        }
+        Value::Array(items) => items.iter_mut().for_each(allow_numbers),
+        _ => {}
+    }
 }
 
 /// How accounts and providers may be named, so that a name fits into a URL, a key and a variable.
@@ -70,7 +90,9 @@ impl Document {
                 properties.insert("accounts".to_owned(), accounts(registrations));
             }
         }
-        properties["providers"]["propertyNames"] = json!({ "pattern": NAME_PATTERN });
+        for named in ["providers", "quick_commands"] {
+            properties[named]["propertyNames"] = json!({ "pattern": NAME_PATTERN });
+        }
         let mut root = json!({
             "$schema": root["$schema"],
             "title": "Talaria configuration",

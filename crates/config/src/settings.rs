@@ -5,17 +5,22 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
-use talaria_model::{AccountId, Secret, SenderId};
+use talaria_model::{AccountId, ChatKind, Secret, SenderId};
 use talaria_platform::{Account, Spec};
 use url::Url;
 
-use crate::units::{ByteSize, DurationText, ListenText, UrlText, duration_text};
+use crate::conversations::{
+    CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
+    ResetOverride, ResetSettings, SessionSettings,
+};
+use crate::units::{ByteSize, DurationText, ListenText, UrlText, ZoneText, duration_text};
 
 /// The configuration of a gateway.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The model that answers, as `provider/model` or as the bare name of a model. When it is not
@@ -36,6 +41,26 @@ pub struct Config {
     #[schemars(extend("x-applies" = "live"))]
     pub providers: BTreeMap<String, ProviderSettings>,
 
+    /// What models cost, by `provider/model`, in US dollars per million tokens. Well-known models need
+    /// no entry; one that is here wins over what is known.
+    #[schemars(extend("x-applies" = "live"))]
+    pub prices: BTreeMap<String, PriceSettings>,
+
+    /// Where days begin and end, like `Europe/Berlin`. When it is not set, where this machine is.
+    #[serde(deserialize_with = "optional_zone")]
+    #[schemars(with = "Option<ZoneText>")]
+    pub timezone: Option<TimeZone>,
+
+    /// After how many days a conversation is forgotten in which nothing is said any more, with all
+    /// that was said in it. Zero keeps everything.
+    #[schemars(range(min = 0, max = 36_500), extend("x-synonyms" = ["retention_days", "auto_prune"]))]
+    pub session_store_max_age_days: u32,
+
+    /// After how many days what was said is forgotten, even if the conversation goes on. Zero keeps
+    /// everything.
+    #[schemars(range(min = 0, max = 36_500))]
+    pub entry_max_age_days: u32,
+
     /// The connections to messaging platforms. Read from the schemas of the platforms.
     #[serde(skip)]
     pub accounts: BTreeMap<AccountId, AccountSettings>,
@@ -43,8 +68,41 @@ pub struct Config {
     /// How the agent works.
     pub agent: AgentSettings,
 
-    /// How conversations are kept apart.
+    /// What is done when a conversation becomes too long for the model.
+    #[schemars(extend("x-applies" = "live"))]
+    pub compression: CompressionSettings,
+
+    /// Whether each person in a group has a conversation of their own.
+    #[schemars(extend("x-synonyms" = ["group_per_user"]))]
+    pub group_sessions_per_user: bool,
+
+    /// Whether each person in a thread has a conversation of their own.
+    #[schemars(extend("x-synonyms" = ["thread_per_user"]))]
+    pub thread_sessions_per_user: bool,
+
+    /// How conversations are treated.
     pub sessions: SessionSettings,
+
+    /// When a conversation begins anew by itself. The old one stays searchable.
+    #[schemars(extend("x-synonyms" = ["reset"]))]
+    pub session_reset: ResetSettings,
+
+    /// What differs from `session_reset` in a kind of chat: below `dm`, `group`, `channel`, `thread` or
+    /// `forum`. What an account says about its own `session_reset` wins over it.
+    #[schemars(
+        with = "BTreeMap<String, ResetOverride>",
+        extend("propertyNames" = { "enum": ["dm", "group", "channel", "thread", "forum"] })
+    )]
+    pub reset_by_type: BTreeMap<ChatKind, ResetOverride>,
+
+    /// Commands of your own, by the name that is typed after the slash. `{type: alias, target: "/model
+    /// opus"}` stands for another text. `{type: exec, command: "df -h /"}` runs a program on this
+    /// machine and says what it printed; `shell: true` hands the command to `/bin/sh`. Both take `help`,
+    /// one line for `/help`, and `who`: `anyone` or `admin`.
+    pub quick_commands: BTreeMap<String, QuickSettings>,
+
+    /// What the model is told about people.
+    pub privacy: PrivacySettings,
 
     /// The web page and what other programs may call.
     pub http: HttpSettings,
@@ -58,6 +116,34 @@ pub struct Config {
 
     /// How much the gateway takes on at once. The defaults suit one machine.
     pub limits: LimitSettings,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: None,
+            fallback: Vec::new(),
+            providers: BTreeMap::new(),
+            prices: BTreeMap::new(),
+            timezone: None,
+            session_store_max_age_days: 0,
+            entry_max_age_days: 0,
+            accounts: BTreeMap::new(),
+            agent: AgentSettings::default(),
+            compression: CompressionSettings::default(),
+            group_sessions_per_user: true,
+            thread_sessions_per_user: false,
+            sessions: SessionSettings::default(),
+            session_reset: ResetSettings::default(),
+            reset_by_type: BTreeMap::new(),
+            quick_commands: BTreeMap::new(),
+            privacy: PrivacySettings::default(),
+            http: HttpSettings::default(),
+            files: FileSettings::default(),
+            log: LogSettings::default(),
+            limits: LimitSettings::default(),
+        }
+    }
 }
 
 /// A place where models are served.
@@ -163,6 +249,22 @@ pub struct AgentSettings {
     #[serde(with = "duration_text")]
     #[schemars(with = "DurationText", extend("x-applies" = "live"))]
     pub idle_limit: Duration,
+
+    /// How long nothing may be heard of a turn before it is given up.
+    #[serde(with = "duration_text")]
+    #[schemars(with = "DurationText")]
+    pub silence_limit: Duration,
+
+    /// How many seconds ago a restart may have cut an answer off for it to go on by itself. Zero is any
+    /// time.
+    #[schemars(range(min = 0, max = 31_536_000))]
+    pub gateway_auto_continue_freshness: u32,
+
+    /// What becomes of something you say while your last message is still being answered.
+    pub busy_input_mode: BusyInput,
+
+    /// Whether that is acknowledged, at most once in thirty seconds.
+    pub busy_ack_enabled: bool,
 }
 
 impl Default for AgentSettings {
@@ -174,27 +276,24 @@ impl Default for AgentSettings {
             question_limit: Duration::from_secs(24 * 60 * 60),
             first_token_limit: Duration::from_secs(120),
             idle_limit: Duration::from_secs(60),
+            silence_limit: Duration::from_secs(30 * 60),
+            gateway_auto_continue_freshness: 3600,
+            busy_input_mode: BusyInput::Interrupt,
+            busy_ack_enabled: true,
         }
     }
 }
 
-/// How conversations are kept apart.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SessionSettings {
-    /// Whether each person in a group has a conversation of their own.
-    #[schemars(extend("x-synonyms" = ["group_sessions_per_user"]))]
-    pub group_per_user: bool,
-
-    /// Whether each person in a thread has a conversation of their own.
-    #[schemars(extend("x-synonyms" = ["thread_sessions_per_user"]))]
-    pub thread_per_user: bool,
-}
-
-impl Default for SessionSettings {
-    fn default() -> Self {
-        Self { group_per_user: true, thread_per_user: false }
-    }
+/// What becomes of something said during an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BusyInput {
+    /// The answer ends and what you said is next.
+    Interrupt,
+    /// It waits until the answer is there.
+    Queue,
+    /// The agent hears it at its next step and goes on.
+    Steer,
 }
 
 /// The web page and what other programs may call.
@@ -222,7 +321,7 @@ impl Default for HttpSettings {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileSettings {
-    /// The largest file that is taken.
+    /// The largest file that is taken or sent.
     #[schemars(extend("x-synonyms" = ["max_inbound_media_bytes"]))]
     pub limit: ByteSize,
 
@@ -230,11 +329,20 @@ pub struct FileSettings {
     /// needs any more go to make room; when everything is needed, or was used within the hour, a new
     /// file is refused.
     pub quota: ByteSize,
+
+    /// The folders of this machine from which an answer may send files, like `/srv/reports` or
+    /// `~/pictures`. Hidden files and files that look like secrets are never sent.
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["media_delivery_allow_dirs"]))]
+    pub send_from: Vec<String>,
 }
 
 impl Default for FileSettings {
     fn default() -> Self {
-        Self { limit: ByteSize::from_megabytes(25), quota: ByteSize::from_megabytes(2_000) }
+        Self {
+            limit: ByteSize::from_megabytes(25),
+            quota: ByteSize::from_megabytes(2_000),
+            send_from: Vec::new(),
+        }
     }
 }
 
@@ -294,6 +402,14 @@ pub struct LimitSettings {
     #[schemars(range(min = 1, max = 10_000))]
     pub pending_per_session: u32,
 
+    /// How many of them may be put there with `/queue`.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub queued_per_session: u32,
+
+    /// How many turns of one conversation may run beside it, with `/background`.
+    #[schemars(range(min = 0, max = 100))]
+    pub background_per_session: u32,
+
     /// How many turns may run at once. Further ones wait.
     #[schemars(range(min = 1, max = 100_000), extend("x-synonyms" = ["max_concurrent_sessions"]))]
     pub turns_at_once: u32,
@@ -301,7 +417,13 @@ pub struct LimitSettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        Self { lanes_in_memory: 256, pending_per_session: 64, turns_at_once: 1_000 }
+        Self {
+            lanes_in_memory: 256,
+            pending_per_session: 64,
+            queued_per_session: 32,
+            background_per_session: 4,
+            turns_at_once: 1_000,
+        }
     }
 }
 
@@ -317,17 +439,58 @@ pub(crate) struct AccountKeys {
 
     /// Who is heard: the ids of senders, as the platform writes them. Display names do not count,
     /// because anybody can take one. An empty list hears nobody.
-    #[schemars(extend("x-synonyms" = ["allow_from", "allowed_users"]))]
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["allow_from", "allowed_users"]))]
     pub(crate) allow: Vec<String>,
 
     /// Whether everybody who finds the account is heard.
-    #[schemars(extend("x-synonyms" = ["allow_all_users"]))]
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["allow_all_users"]))]
     pub(crate) allow_everyone: bool,
+
+    /// Who may give every command in a direct chat: ids, as in `allow`. As long as nobody is named, the
+    /// commands that concern the gateway as a whole are nobody's and the others everybody's.
+    #[schemars(extend("x-synonyms" = ["admins"]))]
+    pub(crate) allow_admin_from: Vec<String>,
+
+    /// What the others may give in a direct chat as soon as an administrator is named, besides `/help`
+    /// and `/whoami`: names, with or without the slash. When it is empty, what
+    /// `group_user_allowed_commands` says.
+    pub(crate) user_allowed_commands: Vec<String>,
+
+    /// The same as `allow_admin_from`, in every chat that is not direct.
+    pub(crate) group_allow_admin_from: Vec<String>,
+
+    /// The same as `user_allowed_commands`, in every chat that is not direct.
+    pub(crate) group_user_allowed_commands: Vec<String>,
+
+    /// What differs from the general `session_reset` on this account.
+    pub(crate) session_reset: ResetOverride,
 }
+
+/// What is every account's and not its platform's.
+pub(crate) const ACCOUNT_KEYS: [&str; 8] = [
+    "enabled",
+    "allow",
+    "allow_everyone",
+    "allow_admin_from",
+    "user_allowed_commands",
+    "group_allow_admin_from",
+    "group_user_allowed_commands",
+    "session_reset",
+];
 
 impl Default for AccountKeys {
     fn default() -> Self {
-        Self { platform: None, enabled: true, allow: Vec::new(), allow_everyone: false }
+        Self {
+            platform: None,
+            enabled: true,
+            allow: Vec::new(),
+            allow_everyone: false,
+            allow_admin_from: Vec::new(),
+            user_allowed_commands: Vec::new(),
+            group_allow_admin_from: Vec::new(),
+            group_user_allowed_commands: Vec::new(),
+            session_reset: ResetOverride::default(),
+        }
     }
 }
 
@@ -338,6 +501,12 @@ pub struct AccountSettings {
     pub platform: Spec,
     /// Who is heard.
     pub allowed: Allowed,
+    /// Who may give which command in a direct chat.
+    pub direct: CommandSettings,
+    /// Who may give which command in any other chat.
+    pub group: CommandSettings,
+    /// What differs from the general reset policy.
+    pub session_reset: ResetOverride,
     /// Ready to be connected; absent when the account is disabled.
     pub account: Option<Account>,
 }
@@ -359,6 +528,11 @@ pub enum Allowed {
     Only(BTreeSet<SenderId>),
     /// Everybody.
     Everyone,
+}
+
+fn optional_zone<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TimeZone>, D::Error> {
+    let name = Option::<String>::deserialize(from)?;
+    name.map(|name| TimeZone::get(&name)).transpose().map_err(de::Error::custom)
 }
 
 fn optional_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Url>, D::Error> {

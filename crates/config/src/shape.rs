@@ -25,6 +25,17 @@ pub(crate) enum Kind {
     Anything,
 }
 
+/// Which names of the user's choice there may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Names<'a> {
+    /// Whatever YAML can spell.
+    Any,
+    /// Those that can be used as names elsewhere.
+    Plain,
+    /// These.
+    OneOf(Vec<&'a str>),
+}
+
 /// All that a schema says about one value: the schema itself and what it refers to, outermost first.
 pub(crate) struct Shape<'a> {
     parts: Vec<&'a Map<String, Value>>,
@@ -237,6 +248,12 @@ impl<'a> Shape<'a> {
         (number("minimum").or(Some(least)), number("maximum").or(Some(most)))
     }
 
+    /// The smallest and largest number, as far as a number with decimals is limited.
+    pub(crate) fn limits(&self) -> (Option<f64>, Option<f64>) {
+        let number = |keyword| self.first(keyword).and_then(Value::as_f64);
+        (number("minimum"), number("maximum"))
+    }
+
     /// The settings below it that have names of their own, in the order of their declaration.
     pub(crate) fn properties(&self) -> Vec<(&'a str, &'a Value)> {
         let mut properties: Vec<(&str, &Value)> = Vec::new();
@@ -284,9 +301,15 @@ impl<'a> Shape<'a> {
         self.first("additionalProperties").filter(|rest| !matches!(rest, Value::Bool(false)))
     }
 
-    /// Whether names of the user's choice must be usable as names elsewhere.
-    pub(crate) fn has_names(&self) -> bool {
-        self.first("propertyNames").is_some()
+    /// What names of the user's choice there may be.
+    pub(crate) fn names(&self) -> Names<'a> {
+        match self.first("propertyNames") {
+            None => Names::Any,
+            Some(names) => match fixed_texts(names) {
+                several if several.is_empty() => Names::Plain,
+                several => Names::OneOf(several),
+            },
+        }
     }
 
     pub(crate) fn items(&self) -> &'a Value {
@@ -322,6 +345,8 @@ impl<'a> Shape<'a> {
                 ([], Some(units::DURATION)) => "duration, like 30m or 90s".into(),
                 ([], Some(units::SIZE)) => "size, like 25MB or 2GB".into(),
                 ([], Some(units::LISTEN)) => "address and port".into(),
+                ([], Some(units::ZONE)) => "time zone, like Europe/Berlin".into(),
+                ([], Some(units::PRICE)) => "US dollars, like 2.50".into(),
                 ([], Some("uri")) => "URL".into(),
                 ([], _) => "text".into(),
                 ([only], _) => format!("`{only}`"),
@@ -335,7 +360,10 @@ impl<'a> Shape<'a> {
                     _ => "whole number".into(),
                 }
             }
-            Kind::Number => "number".into(),
+            Kind::Number => match self.limits() {
+                (Some(least), Some(most)) => format!("number from {least} to {most}"),
+                _ => "number".into(),
+            },
             Kind::Boolean => "true or false".into(),
             Kind::List => format!("list of {}", several(self.items(), document)),
             Kind::Section => match self.rest().filter(|_| self.is_plain_map(document)) {

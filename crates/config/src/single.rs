@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::nearest::nearest;
 use crate::shape::{Kind, Shape};
-use crate::units::{self, ByteSize};
+use crate::units::{self, ByteSize, Dollars};
 use crate::yaml::{Scalar, Style};
 
 /// What stands where a secret would.
@@ -39,10 +39,7 @@ pub(crate) fn single(scalar: &Scalar, shape: &Shape<'_>, kind: Kind) -> Result<V
             boolean(text).map(Value::Bool).ok_or_else(|| "is neither true nor false".into())
         }
         Kind::Integer => integer(text, shape),
-        Kind::Number => match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number.into()),
-            _ => Err("is not a number".into()),
-        },
+        Kind::Number => number(text, shape),
         _ => written(text, shape).map(Value::String),
     }
 }
@@ -73,6 +70,19 @@ fn integer(text: &str, shape: &Shape<'_>) -> Result<Value, Mismatch> {
     }
 }
 
+fn number(text: &str, shape: &Shape<'_>) -> Result<Value, Mismatch> {
+    let Some(number) = text.parse::<f64>().ok().filter(|number| number.is_finite()) else {
+        return Err("is not a number".into());
+    };
+    match shape.limits() {
+        (Some(least), _) if number < least => {
+            Err(format!("is too small; the least is {least}").into())
+        }
+        (_, Some(most)) if number > most => Err(format!("is too large; the most is {most}").into()),
+        _ => Ok(number.into()),
+    }
+}
+
 fn written(text: &str, shape: &Shape<'_>) -> Result<String, Mismatch> {
     let choices = shape.choices();
     if !choices.is_empty() {
@@ -98,9 +108,24 @@ fn written(text: &str, shape: &Shape<'_>) -> Result<String, Mismatch> {
             .parse::<SocketAddr>()
             .map(|address| address.to_string())
             .map_err(|_| "is not an address and port; write it like 127.0.0.1:8420".into()),
+        Some(units::ZONE) => units::parse_zone(text).ok_or_else(|| zone_hint(text).into()),
+        Some(units::PRICE) => text
+            .parse::<Dollars>()
+            .map(|price| price.to_string())
+            .map_err(|error| format!("is {error}").into()),
         Some("uri") => url(text),
         _ => Ok(text.to_owned()),
     }
+}
+
+fn zone_hint(text: &str) -> String {
+    let zones = units::zones();
+    let city =
+        |zone: &&String| zone.rsplit('/').next().is_some_and(|c| c.eq_ignore_ascii_case(text));
+    let meant = zones.iter().find(city).map(String::as_str);
+    let meant = meant.or_else(|| nearest(text, zones.iter().map(String::as_str)));
+    let hint = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+    format!("is not a time zone; write it like Europe/Berlin or UTC{hint}")
 }
 
 fn url(text: &str) -> Result<String, Mismatch> {

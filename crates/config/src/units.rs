@@ -16,6 +16,11 @@ pub(crate) const SIZE: &str = "size-text";
 /// The `format` of an address to listen on in the schema.
 pub(crate) const LISTEN: &str = "listen-address";
 
+/// The `format` of a time zone in the schema.
+pub(crate) const ZONE: &str = "time-zone";
+/// The `format` of a price in the schema.
+pub(crate) const PRICE: &str = "price-text";
+
 /// Reads a duration such as `30m`, `90s` or `1h 30m`. It must be longer than zero.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text.trim()).ok().filter(|duration| !duration.is_zero())
@@ -102,6 +107,108 @@ impl JsonSchema for UrlText {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "uri" })
+    }
+}
+
+/// The schema of a time zone.
+pub(crate) struct ZoneText;
+
+impl JsonSchema for ZoneText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "TimeZone".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": ZONE, "examples": ["Europe/Berlin", "UTC"] })
+    }
+}
+
+/// The name of a time zone as the database spells it.
+pub(crate) fn parse_zone(text: &str) -> Option<String> {
+    let zone = jiff::tz::TimeZone::get(text.trim()).ok()?;
+    zone.iana_name().map(str::to_owned)
+}
+
+/// Every time zone there is.
+pub(crate) fn zones() -> Vec<String> {
+    jiff::tz::db().available().map(|name| name.to_string()).collect()
+}
+
+/// US dollars, exact to a millionth, written like `2.50`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dollars {
+    micros: u64,
+}
+
+/// More dollars than this nobody asks for a million tokens.
+const MOST_DOLLARS: u64 = 1_000_000;
+
+impl Dollars {
+    /// That many millionths of a dollar.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self { micros }
+    }
+
+    /// How many millionths of a dollar.
+    pub const fn micros(self) -> u64 {
+        self.micros
+    }
+}
+
+/// Text that is not a price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a price; write US dollars like 2.50, with at most six decimals")]
+pub struct PriceError;
+
+impl FromStr for Dollars {
+    type Err = PriceError;
+
+    fn from_str(text: &str) -> Result<Self, PriceError> {
+        let text = text.trim();
+        let text = text.strip_prefix('$').unwrap_or(text);
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !is_digits(whole) || !is_digits(fraction) || fraction.len() > 6 {
+            return Err(PriceError);
+        }
+        let dollars: u64 = whole.parse().map_err(|_| PriceError)?;
+        let micros: u64 = format!("{fraction:0<6}").parse().map_err(|_| PriceError)?;
+        if dollars > MOST_DOLLARS {
+            return Err(PriceError);
+        }
+        Ok(Self { micros: dollars * 1_000_000 + micros })
+    }
+}
+
+impl fmt::Display for Dollars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = format!("{:06}", self.micros % 1_000_000);
+        let end = decimals.trim_end_matches('0').len().max(2);
+        write!(f, "{}.{}", self.micros / 1_000_000, &decimals[..end])
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Dollars {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Dollars".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": PRICE, "examples": [2.5, 0.125] })
     }
 }
 
@@ -253,6 +360,32 @@ mod tests {
         assert_eq!(ByteSize::from_bytes(1 << 20).to_string(), "1MiB");
     }
 
+    #[test]
+    fn prices_are_exact_to_a_millionth_of_a_dollar() {
+        let check = |text: &str, micros: Option<u64>| {
+            assert_eq!(text.parse().ok().map(Dollars::micros), micros, "{text:?}");
+        };
+        check("2.50", Some(2_500_000));
+        check("$10", Some(10_000_000));
+        check("0.000001", Some(1));
+        check("0", Some(0));
+        check("1000000", Some(1_000_000_000_000));
+        for wrong in ["", "free", "-1", "1.", ".5", "1e3", "0.0000001", "1000001", "1,50", "1.2.3"]
+        {
+            check(wrong, None);
+        }
+        assert_eq!(Dollars::from_micros(2_500_000).to_string(), "2.50");
+        assert_eq!(Dollars::from_micros(28_000).to_string(), "0.028");
+    }
+
+    #[test]
+    fn a_time_zone_is_known_by_its_name_in_whatever_case() {
+        assert_eq!(parse_zone("europe/berlin").as_deref(), Some("Europe/Berlin"));
+        assert_eq!(parse_zone("UTC").as_deref(), Some("UTC"));
+        assert_eq!(parse_zone("Berlin"), None);
+        assert!(zones().len() > 400);
+    }
+
     proptest! {
         #[test]
         fn what_is_written_reads_back(seconds in 1_u64..10_000_000_000, bytes: u64) {
@@ -260,12 +393,15 @@ mod tests {
             prop_assert_eq!(parse_duration(&write_duration(duration)), Some(duration));
             let size = ByteSize::from_bytes(bytes);
             prop_assert_eq!(size.to_string().parse(), Ok(size));
+            let price = Dollars::from_micros(bytes % 1_000_000_000_000);
+            prop_assert_eq!(price.to_string().parse(), Ok(price));
         }
 
         #[test]
         fn any_text_is_a_size_or_an_error(text: String) {
             let _ = text.parse::<ByteSize>();
             let _ = parse_duration(&text);
+            let _ = text.parse::<Dollars>();
         }
     }
 }

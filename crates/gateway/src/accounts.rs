@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use talaria_model::{AccountId, Capabilities, Timestamp};
+use talaria_model::{AccountId, Capabilities, ChatKind, Inbound, Timestamp};
 use talaria_platform::{
     Arrival, Arrivals, ConnectError, Cursor, Incoming, Link, LinkError, Outgoing, Ports, Startup,
 };
+use talaria_session::{Access, Admission};
 use talaria_store::StoreError;
 use tokio::sync::{Notify, watch};
 
 use crate::AccountPlan;
 use crate::archive::AccountArchive;
 use crate::denials::{Denials, Trace};
-use crate::intake;
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
+use crate::{intake, menu};
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -77,6 +78,7 @@ pub(crate) struct Accounts {
 /// An account and its present connection.
 pub(crate) struct ConnectedAccount {
     pub(crate) plan: AccountPlan,
+    access: RwLock<Access>,
     outgoing: Mutex<Option<Arc<dyn Outgoing>>>,
     connected: Notify,
     status: Mutex<AccountStatus>,
@@ -97,6 +99,7 @@ impl Accounts {
                 traceless: 0,
             };
             let account = ConnectedAccount {
+                access: RwLock::new(plan.access.clone()),
                 outgoing: Mutex::default(),
                 connected: Notify::new(),
                 status: Mutex::new(status),
@@ -108,6 +111,11 @@ impl Accounts {
             (account.plan.id.clone(), Arc::new(account))
         });
         Self { accounts: accounts.collect() }
+    }
+
+    /// The accounts that are configured.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = AccountId> {
+        self.accounts.keys().cloned()
     }
 
     pub(crate) fn get(&self, id: &AccountId) -> Option<&Arc<ConnectedAccount>> {
@@ -126,6 +134,16 @@ impl Accounts {
 impl ConnectedAccount {
     pub(crate) fn capabilities(&self) -> Capabilities {
         self.plan.account.capabilities
+    }
+
+    /// Whether an event is let in.
+    pub(crate) fn admit(&self, inbound: &Inbound) -> Admission {
+        self.access.read().unwrap_or_else(PoisonError::into_inner).admit(inbound)
+    }
+
+    /// Listens to somebody else from the next event on.
+    pub(crate) fn set_access(&self, access: Access) {
+        *self.access.write().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
     /// How to speak on it, while it is connected.
@@ -270,6 +288,7 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
         files: shared.files.clone(),
         archive: Arc::new(AccountArchive { store: shared.store.clone(), account: plan.id.clone() }),
         hosts: shared.hosts.clone(),
+        menu: menu::of(plan.rules.get(&ChatKind::Dm).unwrap_or(&shared.rules)),
         folder: plan.folder.clone(),
         cursor: cursor.map(Cursor),
     };

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use talaria_model::{AccountId, Address, SenderId};
+use talaria_model::{AccountId, Address, KnownBy, Sender, SenderId};
 use talaria_platform::{Archive, ArchiveError, Conversation, Hit, Recorded};
 use talaria_session::{GroupSessions, Scope, SessionKey, ThreadSessions};
-use talaria_store::{SearchScope, Store, StoreError};
+use talaria_store::{SearchScope, Store, StoreError, Wanted};
+
+use crate::requests::SPOKEN;
 
 /// Sessions that belong to an address and to nobody in particular.
 const SHARED: Scope = Scope { groups: GroupSessions::Shared, threads: ThreadSessions::Shared };
@@ -41,14 +43,20 @@ impl Archive for AccountArchive {
             return Ok(Vec::new());
         }
         // Who asks by an address alone sees what everybody there shares.
-        let key = SessionKey::between(&SenderId::literal("everybody"), at, SHARED);
+        let key = SessionKey::between(
+            &Sender::new(SenderId::literal("everybody")),
+            at,
+            KnownBy::Chat,
+            SHARED,
+        );
         let entries = self.store.transcript(&key, before, limit).await.map_err(error)?;
         Ok(entries.into_iter().map(for_platform).collect())
     }
 
     async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ArchiveError> {
         let scope = SearchScope::Accounts(vec![self.account.clone()]);
-        let found = self.store.search(scope, query, limit).await.map_err(error)?;
+        let wanted = Wanted { spoken: SPOKEN.into(), ..Wanted::new(scope, query, limit) };
+        let found = self.store.search(&wanted).await.map_err(error)?;
         let hits = found.into_iter().map(|found| Hit {
             at: found.at,
             title: found.title,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use talaria_agent::Preview;
 use talaria_model::{
-    Act, Address, Capabilities, Content, Deletes, Drafts, Edits, Idempotency, Markup, MessageId,
-    Outbound, OutboundId, Receipt, TextLimit, Timestamp, Typing,
+    Act, Address, Capabilities, Content, Deletes, Draft, Drafts, Edits, Idempotency, Markup,
+    MessageId, Outbound, OutboundId, Receipt, TextLimit, Timestamp, Typing,
 };
 use talaria_platform::{Fate, Outgoing, SendError, lower};
 use talaria_store::{Leave, Parcel, ParcelState, Settlement, StoreError};
@@ -16,7 +16,7 @@ use crate::accounts::ConnectedAccount;
 use crate::backoff::Backoff;
 use crate::chats::{Chat, Errand};
 use crate::owed;
-use crate::preview::{Past, Shown, text_of};
+use crate::preview::{Past, Shown, said_in, text_of};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 
@@ -599,7 +599,11 @@ impl Courier {
         let seen = self.visible.get(id).map(|visible| visible.seen.clone()).unwrap_or_default();
         let content = Content::text(text.clone());
         let refreshed = match (self.can.drafts, seen) {
-            (Drafts::Every(_), seen) => self.act(id, Act::Draft(content)).await.map(|_| seen),
+            (Drafts::Every(_), seen) => {
+                let content = Content::text(said_in(preview));
+                let draft = Draft { content, doing: preview.doing.clone() };
+                self.act(id, Act::Draft(draft)).await.map(|_| seen)
+            }
             (Drafts::Never, Seen::Message(message)) => {
                 let edit = Act::Edit { message: message.clone(), content };
                 self.act(id, edit).await.map(|_| Seen::Message(message))

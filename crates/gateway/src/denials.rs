@@ -85,6 +85,7 @@ mod tests {
     use super::*;
     use talaria_model::{
         Address, Chat, ChatId, ChatKind, EventId, FileId, FileRef, Message, Sender, SenderId,
+        Source,
     };
     use talaria_session::{Scope, SessionKey};
     use talaria_store::{Delivered, JournalState, MemoryStore};
@@ -93,24 +94,20 @@ mod tests {
         Inbound {
             id: EventId::literal("e"),
             at: Timestamp::default(),
-            from: Sender { id: SenderId::literal("mallory"), name: None },
+            from: Sender::new(SenderId::literal("mallory")),
             to: Address {
                 account: AccountId::literal("main"),
                 chat: Chat { id: ChatId::literal("c"), kind: ChatKind::Dm },
                 thread: None,
             },
             kind: InboundKind::Said(message),
+            source: Source::default(),
         }
     }
 
     #[test]
     fn an_excerpt_of_a_denied_message_is_written_down_and_no_file() {
-        let file = FileRef {
-            id: FileId::literal("f"),
-            name: "f".into(),
-            mime: "text/plain".into(),
-            size: 1,
-        };
+        let file = FileRef::new(FileId::literal("f"), "f", "text/plain", 1);
         let message = Message { text: "é".repeat(1000), files: vec![file], ..Message::default() };
         let mut inbound = stranger(message);
         excerpt(&mut inbound);

@@ -353,7 +353,7 @@ impl FileStore for DiskFiles {
             .or(mime)
             .unwrap_or("application/octet-stream")
             .to_owned();
-        Ok(FileRef { id, name: plain_name(name), mime, size })
+        Ok(FileRef::new(id, plain_name(name), mime, size))
     }
 
     async fn read(&self, id: &FileId) -> Result<ByteStream, FileError> {
@@ -384,7 +384,7 @@ mod tests {
     use talaria_clock::FakeClock;
     use talaria_model::{
         AccountId, Address, Chat, ChatId, ChatKind, EventId, Inbound, InboundKind, Message, Sender,
-        SenderId, Seq,
+        SenderId, Seq, Source,
     };
     use talaria_session::{Scope, SessionKey};
     use talaria_store::{Admitted, Delivered, JournalState, MemoryStore};
@@ -444,13 +444,14 @@ mod tests {
         let inbound = Inbound {
             id: EventId::new(file.id.as_str()).expect("an id"),
             at: Timestamp::default(),
-            from: Sender { id: SenderId::literal("alice"), name: None },
+            from: Sender::new(SenderId::literal("alice")),
             to: Address {
                 account: AccountId::literal("main"),
                 chat: Chat { id: ChatId::literal("home"), kind: ChatKind::Dm },
                 thread: None,
             },
             kind: InboundKind::Said(Message { files: vec![file.clone()], ..Message::default() }),
+            source: Source::default(),
         };
         let key = SessionKey::of(&inbound, Scope::default());
         let (account, at) = (key.account.clone(), Timestamp::default());
@@ -610,7 +611,7 @@ mod tests {
             std::fs::write(shelf.join(id.as_str()), "x").expect("writes");
             let file = std::fs::File::options().write(true).open(shelf.join(id.as_str()));
             file.expect("opens").set_modified(old).expect("is old");
-            let file = FileRef { id, name: "f".into(), mime: "text/plain".into(), size: 1 };
+            let file = FileRef::new(id, "f", "text/plain", 1);
             let is_last = number == LOOKED_AT_FOR_ROOM;
             let state = if is_last { JournalState::Handled } else { JournalState::Unread };
             mention(&store, &file, state).await;

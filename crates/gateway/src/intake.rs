@@ -79,7 +79,7 @@ fn judge(
         return None;
     }
     let length = shorten(&mut inbound);
-    let state = match (account.plan.access.admit(&inbound), length) {
+    let state = match (account.admit(&inbound), length) {
         (Admission::Admit, Length::Fits) => JournalState::Unread,
         (Admission::Admit, Length::Shortened) => JournalState::Denied(TOO_LONG.to_owned()),
         (Admission::Deny(deny), _) => {

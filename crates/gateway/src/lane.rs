@@ -9,16 +9,18 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use talaria_model::{AgentEvent, Entry, Inbound, Outbound, OutboundId, Seq, TurnId};
-use talaria_platform::lower;
-use talaria_session::{
-    Closed, Effect, Ended, Event, Phase, Session, SessionKey, Start, TurnInHand,
+use talaria_model::{
+    Address, AgentEvent, Entry, Inbound, Outbound, OutboundId, Sender, Seq, TurnId,
 };
-use talaria_store::{Commit, JournalChange, JournalState, StoreError};
+use talaria_session::{
+    Effect, Ended, Event, Phase, Request, Session, SessionKey, Start, TurnInHand,
+};
+use talaria_store::{Commit, Owner, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
-use crate::delivery::{shows_words, with_room_for_mark, withdrawal};
+use crate::delivery::{shows_words, withdrawal};
 use crate::preview::Past;
+use crate::requests::{self, Asking};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 use crate::turn::{self, TurnHandle};
@@ -28,6 +30,9 @@ const PAGE: usize = 64;
 
 /// How many events may overtake others at once. One stop does what ten do.
 const URGENT: usize = 8;
+
+/// How much a session is told at once that did not arrive from a platform.
+const MOST_TOLD: usize = 64;
 
 /// How long the store rests that could not answer.
 const STORE_REST: Duration = Duration::from_secs(1);
@@ -61,6 +66,10 @@ struct Inbox {
     /// can come from both sides; the second time it is nothing new.
     newest: Option<Seq>,
     agent: VecDeque<(TurnId, AgentEvent, oneshot::Sender<Option<u32>>)>,
+    /// What was asked for. A session asks for a bounded number of things at once.
+    told: VecDeque<Event>,
+    /// What others say about the session. It counts only after everything that arrived before.
+    passed: VecDeque<Event>,
     restarted: Option<Ended>,
     /// When the agent may begin with a new turn.
     beginning: Beginning,
@@ -92,6 +101,13 @@ impl Inbox {
             self.newest = Some(seq);
             self.said.push_back((seq, inbound));
         }
+    }
+
+    /// Forgets what stands before a row: nobody will answer it.
+    fn drop_before(&mut self, row: Seq) {
+        self.said.retain(|(seq, _)| *seq >= row);
+        self.control.retain(|(seq, _)| *seq >= row);
+        self.newest = self.newest.max(Some(Seq(row.0.saturating_sub(1))));
     }
 }
 
@@ -128,11 +144,6 @@ impl Lane {
         self.wake.notify_one();
     }
 
-    pub(crate) fn look(&self) {
-        self.lock().leave_to_journal();
-        self.wake.notify_one();
-    }
-
     /// Keeps a seat among the sessions that are taken up at the same time.
     pub(crate) fn sit(&self, seat: OwnedSemaphorePermit) {
         *self.seat.lock().unwrap_or_else(PoisonError::into_inner) = Some(seat);
@@ -151,6 +162,27 @@ impl Lane {
         }
         inbox.leave_to_journal();
         drop(inbox);
+        self.wake.notify_one();
+    }
+
+    /// Says something that did not arrive from a platform. Nothing is lost for good if it is never
+    /// heard; what tells too much is not listened to.
+    pub(crate) fn tell(&self, event: Event) {
+        let mut inbox = self.lock();
+        let queue = match event {
+            Event::Told { .. } => &mut inbox.told,
+            _ => &mut inbox.passed,
+        };
+        if queue.len() < MOST_TOLD {
+            queue.push_back(event);
+        }
+        drop(inbox);
+        self.wake.notify_one();
+    }
+
+    /// Says that there is something for it in the journal.
+    pub(crate) fn look(&self) {
+        self.lock().leave_to_journal();
         self.wake.notify_one();
     }
 
@@ -178,6 +210,8 @@ impl Lane {
         inbox.control.is_empty()
             && inbox.said.is_empty()
             && inbox.agent.is_empty()
+            && inbox.told.is_empty()
+            && inbox.passed.is_empty()
             && inbox.restarted.is_none()
             && !inbox.behind
     }
@@ -244,7 +278,7 @@ impl Driver {
             }
         };
         if let Some(session) = &mut session {
-            session.rules = shared.rules;
+            session.rules = shared.rules_for(&lane.key);
         }
         Ok(Self {
             shared: shared.clone(),
@@ -260,7 +294,8 @@ impl Driver {
         loop {
             match self.next().await {
                 Next::Event(event, told) => {
-                    let next_delivery = self.step(event).await;
+                    // On the heap only while it lasts: most lanes wait most of the time.
+                    let next_delivery = Box::pin(self.step(event)).await;
                     if let Some(told) = told {
                         // The turn may have been abandoned while it waited for this.
                         let _ = told.send(next_delivery);
@@ -278,7 +313,7 @@ impl Driver {
             if let Some(next) = self.take() {
                 return next;
             }
-            let idle = self.session.as_ref().is_none_or(|session| session.hand().is_none());
+            let idle = self.session.as_ref().is_none_or(|session| !session.is_restless());
             let asks = |session: &Session| matches!(session.phase, Phase::Asking { .. });
             if idle || self.session.as_ref().is_some_and(asks) {
                 self.lane.stand_up();
@@ -312,18 +347,25 @@ impl Driver {
             if inbox.behind {
                 self.taken.push_back(seq);
             }
-            return Some(Next::Event(Event::Arrived { seq, inbound }, None));
+            let overtaken = inbox.said.iter().filter(|(said, _)| *said < seq).count();
+            return Some(Next::Event(Event::Arrived { seq, inbound, overtaken }, None));
         }
         if let Some((turn, event, told)) = inbox.agent.pop_front() {
             return Some(Next::Event(Event::Agent { turn, event }, Some(told)));
+        }
+        if let Some(told) = inbox.told.pop_front() {
+            return Some(Next::Event(told, None));
         }
         if !self.session.as_ref().is_none_or(Session::has_room) {
             return None;
         }
         if let Some((seq, inbound)) = inbox.said.pop_front() {
-            return Some(Next::Event(Event::Arrived { seq, inbound }, None));
+            return Some(Next::Event(Event::Arrived { seq, inbound, overtaken: 0 }, None));
         }
-        inbox.behind.then_some(Next::Read)
+        if inbox.behind {
+            return Some(Next::Read);
+        }
+        inbox.passed.pop_front().map(|event| Next::Event(event, None))
     }
 
     /// Fills the inbox from the journal.
@@ -372,13 +414,18 @@ impl Driver {
                     self.lane.key.clone(),
                     inbound.to.clone(),
                     now,
-                    self.shared.rules,
+                    self.shared.rules_for(&self.lane.key),
                 ),
                 // A session that never began has nothing to hear about.
                 (None, _) => return None,
             };
             let stepped = std::panic::catch_unwind(AssertUnwindSafe(|| {
-                let effects = next.step(event.clone(), now);
+                let unsaid = match (&event, &self.turn) {
+                    // An agent that reports says itself what it has said.
+                    (Event::Agent { .. }, _) | (_, None) => String::new(),
+                    (_, Some(turn)) => turn.unsaid(),
+                };
+                let effects = next.step_amid(event.clone(), now, unsaid);
                 let commit = self.commit_of(&next, &effects);
                 (next, effects, commit)
             }));
@@ -432,10 +479,10 @@ impl Driver {
         let recorded = commit.entries.iter().filter(|(of, _)| of == session);
         let recorded: Vec<Entry> = recorded.map(|(_, entry)| entry.clone()).collect();
         let begin = async {
-            let limit = self.shared.limits.history;
+            let limit = self.shared.limits.history.saturating_sub(recorded.len()).max(1);
             let read = self.shared.store.history(session, limit).await.ok();
             // A turn that is given nothing reads it for itself.
-            let history = read.map(|read| brought_up_to_date(read, recorded, limit));
+            let history = read.map(|read| brought_up_to_date(read, recorded));
             self.begin(start.clone(), next, history)
         };
         let (committed, turn) = futures::join!(self.shared.store.commit(commit), begin);
@@ -459,49 +506,19 @@ impl Driver {
     }
 
     fn begin(&self, start: Start, session: &Session, history: Option<Vec<Entry>>) -> TurnHandle {
-        let delivery = session.hand().map_or(0, |hand| hand.delivery);
-        let (lane, inherited) = (self.lane.clone(), self.inherited.clone());
-        turn::start(&self.shared, lane, start, delivery, inherited, history)
+        let beginning = turn::Beginning {
+            situation: Arc::new(crate::situation::of(&self.shared, session, &start)),
+            delivery: session.hand().map_or(0, |hand| hand.delivery),
+            inherited: self.inherited.clone(),
+            history,
+            start,
+        };
+        turn::start(&self.shared, self.lane.clone(), beginning)
     }
 
-    fn commit_of(&self, session: &Session, effects: &[Effect]) -> Commit {
-        let mut commit = Commit {
-            at: session.updated,
-            session: session.clone(),
-            journal: Vec::new(),
-            entries: Vec::new(),
-            outbox: Vec::new(),
-        };
-        for effect in effects {
-            match effect {
-                Effect::Take(seq) => {
-                    commit.journal.push(JournalChange { seq: *seq, state: JournalState::Taken });
-                }
-                Effect::Bind { seq, turn } => commit
-                    .journal
-                    .push(JournalChange { seq: *seq, state: JournalState::Bound(turn.clone()) }),
-                Effect::Close { seq, closed } => {
-                    let state = match closed {
-                        Closed::Handled => JournalState::Handled,
-                        Closed::Ignored(why) => JournalState::Ignored((*why).to_owned()),
-                        Closed::Quarantined(why) => JournalState::Quarantined((*why).to_owned()),
-                    };
-                    commit.journal.push(JournalChange { seq: *seq, state });
-                }
-                Effect::Record { session, entry } => {
-                    commit.entries.push((session.clone(), entry.clone()));
-                }
-                Effect::Post(outbound) => {
-                    // Lowered here and not when it is sent, so that every part of an answer is
-                    // durable, under its own id, in the commit that ends the turn.
-                    let can = self.shared.capabilities(&outbound.to.account);
-                    commit.outbox.extend(lower(outbound.clone(), &with_room_for_mark(can)));
-                }
-                Effect::Start(_) | Effect::Tell { .. } | Effect::Abandon(_) => {}
-            }
-        }
-        let withdrawn = self.withdrawn(session, &commit.outbox);
-        commit.outbox.extend(withdrawn);
+    fn commit_of(&self, next: &Session, effects: &[Effect]) -> Commit {
+        let mut commit = crate::commits::of(&self.shared, next, effects);
+        commit.outbox.extend(self.withdrawn(next, &commit.outbox));
         commit
     }
 
@@ -539,13 +556,38 @@ impl Driver {
                         self.turn = None;
                     }
                 }
+                Effect::DropUnread { before, .. } => self.lane.lock().drop_before(before),
+                Effect::Forward { to, .. } => crate::lanes::look(&self.shared, to),
+                Effect::Pass { to, passed } => {
+                    crate::lanes::tell(&self.shared, to, Event::Passed(passed));
+                }
+                Effect::Ask { seq, from, at, request } => self.ask(seq, from, at, request),
                 Effect::Take(_)
                 | Effect::Bind { .. }
                 | Effect::Close { .. }
                 | Effect::Record { .. }
+                | Effect::Rewind { .. }
+                | Effect::Branch { .. }
+                | Effect::Retire { .. }
                 | Effect::Post(_) => {}
             }
         }
+    }
+}
+
+impl Driver {
+    fn ask(&self, seq: Seq, from: Sender, at: Address, request: Request) {
+        let Some(session) = &self.session else { return };
+        let asking = Asking {
+            key: session.key.clone(),
+            life: session.id.clone(),
+            owner: Owner::of(session),
+            seq,
+            from,
+            at,
+            request,
+        };
+        requests::ask(&self.shared, asking);
     }
 }
 
@@ -553,20 +595,24 @@ impl Driver {
 /// must not be blocked, and the person is told.
 fn stumbled(event: Event) -> Event {
     match event {
-        Event::Arrived { seq, inbound } => Event::Stumbled { over: Some((seq, inbound)) },
-        Event::Agent { .. } | Event::Woke | Event::Restarted { .. } | Event::Stumbled { .. } => {
-            Event::Stumbled { over: None }
-        }
+        Event::Arrived { seq, inbound, .. } => Event::Stumbled { over: Some((seq, inbound)) },
+        Event::Agent { .. }
+        | Event::Told { .. }
+        | Event::Passed(_)
+        | Event::PutAway
+        | Event::Renamed { .. }
+        | Event::Woke
+        | Event::Restarted { .. }
+        | Event::Stumbled { .. } => Event::Stumbled { over: None },
     }
 }
 
 /// A transcript that was read while a step was written, with what the step recorded: the reader may
 /// have seen it or not.
-fn brought_up_to_date(mut read: Vec<Entry>, recorded: Vec<Entry>, limit: usize) -> Vec<Entry> {
+fn brought_up_to_date(mut read: Vec<Entry>, recorded: Vec<Entry>) -> Vec<Entry> {
     if let Some(first) = recorded.first() {
         read.retain(|entry| entry.number < first.number);
         read.extend(recorded);
-        read.drain(..read.len().saturating_sub(limit));
     }
     read
 }

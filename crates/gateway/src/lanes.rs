@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use talaria_model::{Inbound, Seq};
-use talaria_session::{Ended, SessionKey, is_control};
+use talaria_session::{Ended, Event, SessionKey, is_control};
 use talaria_store::StoreError;
 use tokio::sync::Semaphore;
 
@@ -35,6 +35,10 @@ impl Lanes {
 
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<SessionKey> {
+        self.lock().keys().cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Lane>>> {
@@ -70,6 +74,11 @@ pub(crate) fn offer(shared: &Arc<Shared>, key: SessionKey, seq: Seq, inbound: In
             lane.push(seq, inbound, shared.limits.inbox);
         }
     });
+}
+
+/// Tells a session something that did not arrive from a platform.
+pub(crate) fn tell(shared: &Arc<Shared>, key: SessionKey, event: Event) {
+    with_lane(shared, key, |lane| lane.tell(event));
 }
 
 /// Lets a session's lane look into the journal for what nobody told it of.

@@ -10,37 +10,46 @@ mod archive;
 mod attachments;
 mod backoff;
 mod chats;
+mod commits;
 mod delivery;
 mod denials;
+mod expiry;
 mod files;
 mod intake;
 mod lane;
 mod lanes;
+mod menu;
 mod owed;
 mod preview;
 mod recall;
+mod requests;
 mod shared;
+mod situation;
+mod steward;
 mod tasks;
 mod turn;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use talaria_agent::Agent;
+use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
-use talaria_model::{AccountId, Timestamp};
+use talaria_model::{AccountId, ChatKind, SessionId, Timestamp};
 use talaria_platform::{Account, FileStore};
-use talaria_session::{Access, Ended, Rules, Scope};
+use talaria_session::{Access, Ended, Event, Rules, Scope, SessionKey};
 use talaria_store::{Store, StoreError};
 
 use crate::shared::Shared;
 
 pub use accounts::{AccountState, AccountStatus};
 pub use attachments::StoredAttachments;
+pub use expiry::Finalizer;
 pub use files::DiskFiles;
 pub use recall::StoreRecall;
 pub use shared::{Limits, Routes};
+pub use steward::{NoSteward, Steward};
 
 /// Everything a gateway is made of.
 pub struct Parts {
@@ -58,8 +67,14 @@ pub struct Parts {
     pub hosts: Arc<[String]>,
     /// Who shares a session.
     pub scope: Scope,
-    /// What applies to every session.
-    pub rules: Rules,
+    /// What applies to a session where its account says nothing else.
+    pub rules: Arc<Rules>,
+    /// Whether ids are shown to the model.
+    pub privacy: Privacy,
+    /// The process around the gateway.
+    pub steward: Arc<dyn Steward>,
+    /// Who keeps something for a conversation and has to let go of it when that is over.
+    pub finalizers: Vec<Arc<dyn Finalizer>>,
     /// What is bounded by how much.
     pub limits: Limits,
 }
@@ -73,6 +88,8 @@ pub struct AccountPlan {
     pub account: Account,
     /// Who it listens to.
     pub access: Access,
+    /// What applies to its sessions, by kind of chat; the usual rules where nothing is said.
+    pub rules: BTreeMap<ChatKind, Arc<Rules>>,
     /// Its private folder.
     pub folder: PathBuf,
 }
@@ -108,6 +125,7 @@ impl Gateway {
         }
         accounts::start(&shared);
         tasks::spawn_maintenance(&shared);
+        expiry::spawn(&shared);
         if ended == Ended::Abruptly {
             tracing::info!("the last run ended abruptly; its work has been taken up again");
         }
@@ -147,6 +165,24 @@ impl Gateway {
     /// Sessions that are in memory at the moment.
     pub fn lanes_in_memory(&self) -> usize {
         self.shared.lanes.len()
+    }
+
+    /// Which sessions those are. What is in memory must not be forgotten by the store.
+    pub fn sessions_in_memory(&self) -> Vec<SessionKey> {
+        self.shared.lanes.keys()
+    }
+
+    /// Gives the present life of a session another title.
+    pub fn rename(&self, key: SessionKey, life: SessionId, title: String) {
+        lanes::tell(&self.shared, key, Event::Renamed { life, title });
+    }
+
+    /// Listens to these senders on an account from the next event on; what was let in before stays. An
+    /// account that does not run is left alone.
+    pub fn set_access(&self, account: &AccountId, access: Access) {
+        if let Some(account) = self.shared.accounts.get(account) {
+            account.set_access(access);
+        }
     }
 
     /// Lets another agent answer from the next turn on; turns in hand keep theirs.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use talaria_agent::Preview;
 use talaria_model::OutboundId;
+use talaria_session::reply::may_be_silence;
 use tokio::sync::watch;
 
 use crate::chats::{Chat, Voice};
@@ -54,9 +55,14 @@ impl Drop for Live {
     }
 }
 
+/// What can be read of an answer. One that may turn out to be silence is not shown yet.
+pub(crate) fn said_in(preview: &Preview) -> &str {
+    if may_be_silence(&preview.text) { "" } else { preview.text.trim_end() }
+}
+
 /// What the preview looks like: the text so far and, under it, what the agent is doing.
 pub(crate) fn text_of(preview: &Preview) -> String {
-    let said = preview.text.trim_end();
+    let said = said_in(preview);
     match &preview.doing {
         None => said.to_owned(),
         Some(doing) if said.is_empty() => format!("*{doing}…*"),
@@ -77,5 +83,7 @@ mod tests {
         assert_eq!(look("", Some("searching")), "*searching…*");
         assert_eq!(look("Hello", Some("searching")), "Hello\n\n*searching…*");
         assert_eq!(look("", None), "");
+        assert_eq!(look("NO_REP", None), "");
+        assert_eq!(look("NO_REPLACEMENT", None), "NO_REPLACEMENT");
     }
 }

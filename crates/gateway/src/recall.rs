@@ -5,8 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use talaria_agent::{Memory, Recall, ToolScope};
 use talaria_model::{AccountId, EntryBody};
-use talaria_session::{Scope, SessionKey};
-use talaria_store::{Found, SearchScope, Store};
+use talaria_store::{Found, Store, Wanted};
+
+use crate::requests::{SPOKEN, reach};
 
 /// How many more results are asked for, because the turn that asks is left out of them.
 const THIS_TURN: usize = 10;
@@ -15,8 +16,6 @@ const THIS_TURN: usize = 10;
 pub struct StoreRecall {
     /// Where to look.
     pub store: Arc<dyn Store>,
-    /// Who shares a session.
-    pub scope: Scope,
     /// Accounts on which every sender is the operator, who may read all of them.
     pub operator_accounts: Vec<AccountId>,
 }
@@ -29,17 +28,13 @@ impl Recall for StoreRecall {
         query: &str,
         limit: usize,
     ) -> Result<Vec<Memory>, String> {
-        // Anybody else sees the conversation they are in, and nothing more.
-        let within = if self.operator_accounts.contains(&scope.at.account) {
-            SearchScope::Accounts(self.operator_accounts.clone())
-        } else {
-            SearchScope::Conversation(SessionKey::between(&scope.from.id, &scope.at, self.scope))
-        };
-        let found = self
-            .store
-            .search(within, query, limit + THIS_TURN)
-            .await
-            .map_err(|error| error.to_string())?;
+        let life = self.store.life(&scope.turn.session).await.map_err(|error| error.to_string())?;
+        // A life that is not there is nobody's.
+        let Some(life) = life else { return Ok(Vec::new()) };
+        let within = reach(&self.operator_accounts, &life.key, &scope.from);
+        let wanted = Wanted::new(within, query, limit + THIS_TURN);
+        let wanted = Wanted { spoken: SPOKEN.into(), ..wanted };
+        let found = self.store.search(&wanted).await.map_err(|error| error.to_string())?;
         // What was just said always fits best and helps least.
         let is_news = |found: &Found| found.recorded.entry.turn.as_ref() != Some(&scope.turn);
         let found = found.into_iter().filter(is_news).take(limit);
@@ -50,7 +45,9 @@ impl Recall for StoreRecall {
                 EntryBody::Said { from, .. } | EntryBody::Aside { from, .. } => {
                     from.name.clone().unwrap_or_else(|| from.id.to_string())
                 }
-                EntryBody::Answered { .. } | EntryBody::Returned { .. } => "the agent".into(),
+                EntryBody::Answered { .. }
+                | EntryBody::Returned { .. }
+                | EntryBody::Summary { .. } => "the agent".into(),
                 EntryBody::Noticed { .. } => "the gateway".into(),
             },
             excerpt: found.excerpt.replace(['\u{2}', '\u{3}'], ""),

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use talaria_agent::Privacy;
 use talaria_clock::Clock;
 use talaria_model::{AccountId, Capabilities, Timestamp};
 use talaria_platform::{FileStore, Surface};
-use talaria_session::{Rules, Scope};
+use talaria_session::{Access, Rules, Scope, SessionKey};
 use talaria_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -16,10 +17,12 @@ use tokio_util::sync::CancellationToken;
 use crate::accounts::Accounts;
 use crate::backoff::Spread;
 use crate::chats::Chats;
+use crate::expiry::Finalizer;
 use crate::lanes::Lanes;
 use crate::owed::Owed;
+use crate::steward::Steward;
 use crate::tasks::Tasks;
-use crate::{AgentSlot, Parts};
+use crate::{AccountPlan, AgentSlot, Parts};
 
 /// What is bounded by how much.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +72,12 @@ pub(crate) struct Shared {
     pub(crate) files: Arc<dyn FileStore>,
     pub(crate) hosts: Arc<[String]>,
     pub(crate) scope: Scope,
-    pub(crate) rules: Rules,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) privacy: Privacy,
+    pub(crate) steward: Arc<dyn Steward>,
+    pub(crate) finalizers: Vec<Arc<dyn Finalizer>>,
+    /// Accounts on which every sender is the operator, who may read all of them.
+    pub(crate) operator_accounts: Vec<AccountId>,
     pub(crate) limits: Limits,
     pub(crate) accounts: Accounts,
     pub(crate) lanes: Lanes,
@@ -86,8 +94,18 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(parts: Parts, started: Timestamp) -> Arc<Self> {
-        let Parts { store, agent, clock, files, accounts, hosts, scope, rules, limits } = parts;
+        let Parts { store, agent, clock, files, accounts, hosts, scope, rules, limits, .. } = parts;
+        let Parts { privacy, steward, finalizers, .. } = parts;
+        let is_operators = |plan: &&AccountPlan| plan.access == Access::Operator;
         Arc::new(Self {
+            privacy,
+            steward,
+            finalizers,
+            operator_accounts: accounts
+                .iter()
+                .filter(is_operators)
+                .map(|plan| plan.id.clone())
+                .collect(),
             store,
             agent: RwLock::new(agent),
             clock,
@@ -114,6 +132,13 @@ impl Shared {
     /// configured can do the least.
     pub(crate) fn capabilities(&self, account: &AccountId) -> Capabilities {
         self.accounts.get(account).map_or(Capabilities::PLAIN, |account| account.capabilities())
+    }
+
+    /// What applies to a session. One whose account is no longer configured has the usual rules.
+    pub(crate) fn rules_for(&self, key: &SessionKey) -> Arc<Rules> {
+        let account = self.accounts.get(&key.account);
+        let own = account.and_then(|account| account.plan.rules.get(&key.kind));
+        own.unwrap_or(&self.rules).clone()
     }
 
     pub(crate) fn turns_in_hand(&self) -> usize {

@@ -1,19 +1,19 @@
 //! One turn of the agent: drives it, makes what it does durable, passes on what it is told.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use talaria_agent::{Preview, Running, Turn};
+use talaria_agent::{History, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
-use talaria_model::{AgentEvent, Entry, Failure, OutboundId, TurnId, Word};
+use talaria_model::{AgentEvent, Cost, Entry, Failure, OutboundId, TurnId, Usage, Word};
 use talaria_session::Start;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::Lane;
-use crate::preview::{Live, Past};
+use crate::preview::{Live, Past, said_in};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 
@@ -33,6 +33,8 @@ const SPARE: usize = 2;
 pub(crate) struct TurnHandle {
     pub(crate) turn: TurnId,
     ear: Ear,
+    /// What the agent writes, from when it has begun.
+    written: Arc<OnceLock<watch::Receiver<Preview>>>,
     durable: CancellationToken,
     stopped: CancellationToken,
     abandoned: CancellationToken,
@@ -43,6 +45,11 @@ impl TurnHandle {
     /// sees or hears anything of it.
     pub(crate) fn confirm(&self) {
         self.durable.cancel();
+    }
+
+    /// What can be read of what the agent has not said yet.
+    pub(crate) fn unsaid(&self) -> String {
+        self.written.get().map(|preview| said_in(&preview.borrow()).to_owned()).unwrap_or_default()
     }
 
     /// Passes a word on. A stop always gets through.
@@ -64,7 +71,7 @@ impl Ear {
     /// A steer that finds no room is still in the session and begins the next turn. Then so does
     /// every later one, because nothing that is said may overtake what was said before.
     fn tell(&mut self, word: Word) {
-        if let Word::Steer { .. } = word {
+        if let Word::Steer(_) = word {
             self.deaf |= self.words.capacity() <= SPARE;
             if self.deaf {
                 return;
@@ -82,37 +89,54 @@ impl Drop for TurnHandle {
     }
 }
 
+/// What a turn begins with.
+pub(crate) struct Beginning {
+    pub(crate) start: Start,
+    pub(crate) situation: Arc<Situation>,
+    /// The delivery that its first words will have.
+    pub(crate) delivery: u32,
+    /// The delivery that a turn of the last run left open.
+    pub(crate) inherited: Option<OutboundId>,
+    /// The transcript, where it was read already.
+    pub(crate) history: Option<Vec<Entry>>,
+}
+
 /// Starts a turn in a task of its own.
-pub(crate) fn start(
-    shared: &Arc<Shared>,
-    lane: Arc<Lane>,
-    start: Start,
-    delivery: u32,
-    inherited: Option<OutboundId>,
-    history: Option<Vec<Entry>>,
-) -> TurnHandle {
+pub(crate) fn start(shared: &Arc<Shared>, lane: Arc<Lane>, beginning: Beginning) -> TurnHandle {
+    let Beginning { start, situation, delivery, inherited, history } = beginning;
     let (words, heard) = mpsc::channel(WORDS);
     let handle = TurnHandle {
         turn: start.turn.clone(),
         ear: Ear { words, deaf: false },
+        written: Arc::default(),
         durable: CancellationToken::new(),
         stopped: CancellationToken::new(),
         abandoned: CancellationToken::new(),
     };
     let (stopped, abandoned) = (handle.stopped.clone(), handle.abandoned.clone());
-    let durable = handle.durable.clone();
+    let (durable, written) = (handle.durable.clone(), handle.written.clone());
     let task = {
         let shared = shared.clone();
         async move {
             let (id, told) = (start.turn.clone(), lane.clone());
             let confirmed = durable.clone();
-            let turn =
-                InProgress { shared, lane, start, inherited, history, heard, durable, stopped };
+            let turn = InProgress {
+                shared,
+                lane,
+                start,
+                situation,
+                inherited,
+                history,
+                heard,
+                written,
+                durable,
+                stopped,
+            };
             let run = async {
                 if let Err(Panicked) = calm(turn.run(delivery)).await {
                     confirmed.cancelled().await;
-                    let (failure, said) = (panicked(&id), String::new());
-                    told.agent(id, AgentEvent::Failed { failure, said }).await;
+                    let failed = unfinished(panicked(&id), String::new());
+                    told.agent(id, failed).await;
                 }
             };
             tokio::select! {
@@ -152,10 +176,12 @@ struct InProgress {
     shared: Arc<Shared>,
     lane: Arc<Lane>,
     start: Start,
+    situation: Arc<Situation>,
     inherited: Option<OutboundId>,
     /// The transcript, where it was read already.
     history: Option<Vec<Entry>>,
     heard: mpsc::Receiver<Word>,
+    written: Arc<OnceLock<watch::Receiver<Preview>>>,
     durable: CancellationToken,
     stopped: CancellationToken,
 }
@@ -171,11 +197,15 @@ impl InProgress {
         let (mut place, Running { preview, mut events, control }) = match begun {
             Ok(begun) => begun,
             Err(failure) => {
-                let event = AgentEvent::Failed { failure, said: String::new() };
+                // Nobody was asked yet.
+                let (said, usage, cost) = (String::new(), Usage::default(), Cost::FREE);
+                let event = AgentEvent::Failed { failure, said, usage, cost };
                 self.lane.agent(self.start.turn.clone(), event).await;
                 return;
             }
         };
+        // An agent begins once.
+        let _ = self.written.set(preview.clone());
         let mut ear = Ear { words: control, deaf: false };
         // The agent may think as far as its first report. Whatever comes of a turn whose beginning is
         // not durable would come out of nothing.
@@ -197,7 +227,7 @@ impl InProgress {
             let event = tokio::select! {
                 biased;
                 Some(word) = self.heard.recv() => {
-                    if matches!(word, Word::Answer(_)) && place.is_none() {
+                    if matches!(word, Word::Answer { .. }) && place.is_none() {
                         place = tokio::select! {
                             biased;
                             () = stopped.cancelled() => None,
@@ -270,10 +300,20 @@ impl InProgress {
             id: self.start.turn.clone(),
             at: self.start.to.clone(),
             from: self.start.from.clone(),
+            history: match entries.len() < self.shared.limits.history {
+                true => History::Whole,
+                false => History::Newest,
+            },
             entries,
             started: self.start.started.clone(),
             asked: self.start.asked.clone(),
             limit: self.start.deadline.since(self.shared.clock.now()),
+            situation: self.situation.clone(),
+            model: self.start.model.clone(),
+            effort: self.start.effort,
+            task: self.start.task.clone(),
+            skills: self.start.skills.clone(),
+            attended: self.start.attended,
         }
     }
 
@@ -317,5 +357,10 @@ fn sorry(text: &str) -> Failure {
 }
 
 fn failed(failure: Failure, preview: &watch::Receiver<Preview>) -> AgentEvent {
-    AgentEvent::Failed { failure, said: preview.borrow().text.clone() }
+    unfinished(failure, preview.borrow().text.clone())
+}
+
+/// The end of a turn whose agent does not say what it used: whatever that was, it was not nothing.
+fn unfinished(failure: Failure, said: String) -> AgentEvent {
+    AgentEvent::Failed { failure, said, usage: Usage::default(), cost: Cost::UNKNOWN }
 }

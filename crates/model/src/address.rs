@@ -26,7 +26,7 @@ pub struct Chat {
 }
 
 /// How many people can be in a chat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatKind {
     /// One person and us.
@@ -37,6 +37,8 @@ pub enum ChatKind {
     Channel,
     /// A thread that its platform treats as a chat of its own.
     Thread,
+    /// A group that consists of topics.
+    Forum,
 }
 
 impl ChatKind {
@@ -47,6 +49,7 @@ impl ChatKind {
             Self::Group => "group",
             Self::Channel => "channel",
             Self::Thread => "thread",
+            Self::Forum => "forum",
         }
     }
 }
@@ -59,4 +62,50 @@ pub struct Sender {
     /// What people see. For display only: anybody can choose any name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// A second id of the same sender that outlives the first, on platforms where `id` can change
+    /// form. It names the sender's sessions where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alt: Option<SenderId>,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "SenderKind::is_person")]
+    pub kind: SenderKind,
+}
+
+/// What a sender is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SenderKind {
+    /// Somebody.
+    #[default]
+    Person,
+    /// A program: a bot or a webhook.
+    Bot,
+}
+
+impl SenderKind {
+    fn is_person(&self) -> bool {
+        *self == Self::Person
+    }
+}
+
+impl Sender {
+    /// A person of whom only the id is known.
+    pub const fn new(id: SenderId) -> Self {
+        Self { id, name: None, alt: None, kind: SenderKind::Person }
+    }
+
+    /// A person with the name that others see.
+    pub fn named(id: SenderId, name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..Self::new(id) }
+    }
+
+    /// Whether both are the same sender, in whatever form the id came.
+    pub fn is(&self, other: &Self) -> bool {
+        self.id == other.id || self.lasting() == other.lasting()
+    }
+
+    /// The id that names this sender's sessions.
+    pub fn lasting(&self) -> &SenderId {
+        self.alt.as_ref().unwrap_or(&self.id)
+    }
 }

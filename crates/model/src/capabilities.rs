@@ -162,3 +162,14 @@ pub enum Idempotency {
     /// Yes, for this long after the first try.
     Keyed(Duration),
 }
+
+/// Whether a platform's ids are needed as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ids {
+    /// They are, for example to mention somebody.
+    #[default]
+    Needed,
+    /// Nothing is lost when the model is not shown them.
+    Hideable,
+}

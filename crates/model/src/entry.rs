@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Choice, FileRef, OutboundId, Sender, Timestamp, TurnId};
+use crate::{CallId, Choice, Cost, FileRef, MessageId, OutboundId, Sender, Timestamp, TurnId};
 
 /// One entry of a transcript. Entries are appended, never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,13 @@ pub enum EntryBody {
         /// Files sent along.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<FileRef>,
+        /// What the model reads in place of `text`, where that differs: who said it, what it answers,
+        /// what went before. Written once, so that a prompt's beginning stays the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        heard: Option<String>,
+        /// The platform's id of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<MessageId>,
     },
     /// A person typed something that is not for the model: a command, or the answer to a question,
     /// which reaches the model as the result of the call that asked.
@@ -39,6 +46,12 @@ pub enum EntryBody {
         from: Sender,
         /// What.
         text: String,
+        /// Files sent along.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileRef>,
+        /// The platform's id of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<MessageId>,
     },
     /// The model finished one step: text, calls, or both.
     Answered {
@@ -53,9 +66,12 @@ pub enum EntryBody {
         /// What the provider wants to see again verbatim, such as signed reasoning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning: Option<String>,
-        /// What the step cost.
+        /// What the step used.
         #[serde(default)]
         usage: Usage,
+        /// What the step cost.
+        #[serde(default = "unknown_cost")]
+        cost: Cost,
         /// How it went out; none for a step that was followed by tool calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sent: Option<OutboundId>,
@@ -87,6 +103,27 @@ pub enum EntryBody {
         /// How it went out.
         sent: OutboundId,
     },
+    /// What the model reads in place of older entries. They stay where they are; the newest summary
+    /// counts.
+    Summary {
+        /// The last entry before the ones that it stands for; zero where it stands for all from the
+        /// first.
+        after: u32,
+        /// The last entry that it stands for.
+        upto: u32,
+        /// What they said.
+        text: String,
+        /// What it used to write it.
+        #[serde(default)]
+        usage: Usage,
+        /// What it cost to write it.
+        #[serde(default = "unknown_cost")]
+        cost: Cost,
+    },
+}
+
+fn unknown_cost() -> Cost {
+    Cost::UNKNOWN
 }
 
 /// A call of a tool, complete: a call cut off in the middle never becomes one.
@@ -114,6 +151,18 @@ pub struct Usage {
     pub cache_write: u64,
     /// The part of `output` that was reasoning.
     pub reasoning: u64,
+}
+
+impl Usage {
+    /// Everything that was read, from a cache or not: the size of the prompt, when it is of one step.
+    pub const fn prompt(&self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
+    /// Everything that was read and written.
+    pub const fn total(&self) -> u64 {
+        self.prompt().saturating_add(self.output)
+    }
 }
 
 impl std::ops::AddAssign for Usage {

@@ -15,4 +15,34 @@ pub struct FileRef {
     pub mime: String,
     /// Bytes.
     pub size: u64,
+    /// How it is to be shown. A platform that knows only one way ignores it.
+    #[serde(default, skip_serializing_if = "Shown::is_natural")]
+    pub shown: Shown,
+}
+
+impl FileRef {
+    /// A file that is shown as what it is.
+    pub fn new(id: FileId, name: impl Into<String>, mime: impl Into<String>, size: u64) -> Self {
+        Self { id, name: name.into(), mime: mime.into(), size, shown: Shown::Natural }
+    }
+}
+
+/// How a file is to be shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shown {
+    /// As what it is: a picture as a picture, sound with a player.
+    #[default]
+    Natural,
+    /// Sound, as if somebody spoke.
+    Voice,
+    /// As a document to be saved, whatever it is: a picture is not made smaller.
+    Document,
+}
+
+impl Shown {
+    /// Whether nothing in particular is wished.
+    pub fn is_natural(&self) -> bool {
+        *self == Self::Natural
+    }
 }

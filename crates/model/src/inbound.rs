@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, ChoiceId, EventId, FileRef, MessageId, Sender, Timestamp};
+use crate::{Address, ChoiceId, EventId, FileRef, MessageId, Sender, Source, Timestamp};
 
 /// One event from a platform, decoded and verified, on its way into the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Inbound {
     pub from: Sender,
     /// Where it happened, which is also where answers go.
     pub to: Address,
+    /// What else is known about the place.
+    #[serde(default, skip_serializing_if = "Source::is_empty")]
+    pub source: Source,
     /// What happened.
     pub kind: InboundKind,
 }
@@ -45,4 +48,46 @@ pub struct Message {
     /// The message it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<MessageId>,
+    /// What that message said, where the platform tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Quote>,
+    /// What others said in the chat since we were last spoken to, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overheard: Vec<Overheard>,
+    /// What the agent is to know in this chat, from the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_prompt: Option<String>,
+    /// Skills that a new conversation in this chat begins with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
+}
+
+/// A message that another one answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quote {
+    /// What it said, or the beginning of it.
+    pub text: String,
+    /// Whose it is.
+    pub author: Author,
+}
+
+/// Whose message is quoted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// Ours.
+    Us,
+    /// Somebody's, by the name that people see.
+    Named(String),
+    /// Nobody says.
+    Unknown,
+}
+
+/// Something said in a chat that was not said to us.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overheard {
+    /// The name that people see.
+    pub name: String,
+    /// What was said.
+    pub text: String,
 }

@@ -8,29 +8,36 @@
 mod address;
 mod capabilities;
 mod content;
+mod cost;
+mod effort;
 mod entry;
 mod file;
 mod id;
 mod inbound;
+pub mod jid;
 mod outbound;
 mod secret;
+mod source;
 mod time;
 mod turn;
 
-pub use address::{Address, Chat, ChatKind, Sender};
+pub use address::{Address, Chat, ChatKind, Sender, SenderKind};
 pub use capabilities::{
-    Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Markup, Reactions,
+    Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Markup, Reactions,
     TextLimit, Typing, Unit,
 };
 pub use content::{Choice, Content};
+pub use cost::{Cost, CostStatus};
+pub use effort::{Effort, UnknownEffort};
 pub use entry::{Entry, EntryBody, Extent, Question, ToolCall, Usage};
-pub use file::FileRef;
+pub use file::{FileRef, Shown};
 pub use id::{
     AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, SenderId,
     Seq, SessionId, ThreadId, TurnId,
 };
-pub use inbound::{Inbound, InboundKind, Message};
-pub use outbound::{Act, Outbound, Receipt};
+pub use inbound::{Author, Inbound, InboundKind, Message, Overheard, Quote};
+pub use outbound::{Act, Draft, Outbound, Receipt};
 pub use secret::Secret;
+pub use source::{KnownBy, Source, Standing};
 pub use time::Timestamp;
-pub use turn::{AgentEvent, Answer, Failure, Word};
+pub use turn::{AgentEvent, Answer, Attended, Failure, Steer, Task, Word, Work};

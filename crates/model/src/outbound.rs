@@ -29,7 +29,7 @@ pub enum Act {
         content: Content,
     },
     /// Show what an answer looks like so far; the `Post` with the same delivery replaces it.
-    Draft(Content),
+    Draft(Draft),
     /// Remove a message of ours.
     Delete {
         /// The message as its platform names it.
@@ -44,6 +44,23 @@ pub enum Act {
     },
     /// Show that an answer is being worked on.
     Typing,
+}
+
+/// An answer as it looks so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draft {
+    /// What is there.
+    #[serde(flatten)]
+    pub content: Content,
+    /// What the agent is doing at the moment, when it is not writing, in a few words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doing: Option<String>,
+}
+
+impl From<Content> for Draft {
+    fn from(content: Content) -> Self {
+        Self { content, doing: None }
+    }
 }
 
 /// Proof that a platform took an act.

@@ -2,24 +2,81 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, ChoiceId, FileRef, Message, Question, Sender, Seq, ToolCall, Usage};
+use crate::{CallId, ChoiceId, Cost, FileRef, Message, Question, Sender, Seq, ToolCall, Usage};
 
 /// What a turn is told while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// More was said; take it into account at the next step.
-    Steer {
-        /// Which journal row it is; comes back in `Took`.
-        seq: Seq,
-        /// Who said it.
-        from: Sender,
-        /// What was said.
-        message: Message,
-    },
+    /// More was said; take it into account at the next step. Boxed: every turn has room for many words
+    /// and seldom hears one.
+    Steer(Box<Steer>),
     /// The open question was answered.
-    Answer(Answer),
+    Answer {
+        /// How.
+        answer: Answer,
+        /// Files sent along with it.
+        files: Vec<FileRef>,
+    },
     /// End the turn as soon as possible.
     Stop,
+}
+
+/// Something that is said to a turn while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steer {
+    /// Which journal row it is; comes back in `Took`.
+    pub seq: Seq,
+    /// Who said it.
+    pub from: Sender,
+    /// What was said.
+    pub message: Message,
+    /// What the model reads in place of the text, exactly as it will be recorded.
+    pub heard: Option<String>,
+}
+
+/// What a turn is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// To answer what was said.
+    #[default]
+    Answer,
+    /// To put a summary in place of what is old.
+    Compress {
+        /// What the summary must not lose.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+    },
+}
+
+impl Task {
+    /// Whether it is to answer.
+    pub fn is_answer(&self) -> bool {
+        *self == Self::Answer
+    }
+}
+
+/// Whether somebody is there who can be asked during a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Attended {
+    /// Yes.
+    #[default]
+    Yes,
+    /// No: it runs in the background, and a question is answered with `Answer::Expired` at once.
+    No,
+}
+
+/// What a turn is in the midst of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Nothing that must not be interrupted.
+    #[default]
+    Plain,
+    /// Others work for it.
+    SubWork,
+    /// Writing a summary.
+    Compression,
 }
 
 /// An answer to a question.
@@ -41,12 +98,16 @@ pub enum AgentEvent {
     Stepped {
         /// Text it said before calling.
         text: String,
+        /// Files that go along with the text.
+        files: Vec<FileRef>,
         /// The calls.
         calls: Vec<ToolCall>,
         /// To be shown to the provider again.
         reasoning: Option<String>,
-        /// What it cost.
+        /// What it used.
         usage: Usage,
+        /// What it cost.
+        cost: Cost,
     },
     /// A tool with effects is about to start. After this is durable, it counts as started.
     Calling {
@@ -71,16 +132,44 @@ pub enum AgentEvent {
         /// The journal rows.
         seqs: Vec<Seq>,
     },
+    /// What the turn is in the midst of changes. While it is in the midst of something, more words wait
+    /// instead of interrupting it.
+    Working(Work),
+    /// Older entries have a summary from here on.
+    Compressed {
+        /// The last entry before the ones that it stands for; zero for none.
+        after: u32,
+        /// The last entry that it stands for.
+        upto: u32,
+        /// The summary.
+        text: String,
+        /// What it used to write it.
+        usage: Usage,
+        /// What it cost to write it.
+        cost: Cost,
+    },
+    /// A turn that was to compress did not, and why. The sentence is for the person.
+    NotCompressed {
+        /// Why.
+        why: String,
+        /// What it used to find out.
+        usage: Usage,
+        /// What that cost.
+        cost: Cost,
+    },
     /// The turn is over and this is the answer.
     Finished {
-        /// Markdown. Empty means that there is nothing to say.
+        /// Markdown. Empty means that there is nothing to say, which is as it should be for a turn that
+        /// compresses.
         text: String,
         /// Files that go along.
         files: Vec<FileRef>,
         /// To be shown to the provider again.
         reasoning: Option<String>,
-        /// What the last step cost.
+        /// What the last step used.
         usage: Usage,
+        /// What the last step cost.
+        cost: Cost,
     },
     /// The turn ended without a whole answer.
     Failed {
@@ -88,6 +177,10 @@ pub enum AgentEvent {
         failure: Failure,
         /// What had been said by then and was not made durable yet.
         said: String,
+        /// What was used since the last event that said so, as far as that is known.
+        usage: Usage,
+        /// What that cost: unknown where a model was asked and did not come to say.
+        cost: Cost,
     },
 }
 
@@ -101,6 +194,12 @@ pub enum Failure {
     /// It took too long.
     #[error("I stopped after {minutes} minutes, the limit for one answer.")]
     TimedOut {
+        /// The limit.
+        minutes: u64,
+    },
+    /// Nothing was heard of it for too long.
+    #[error("I gave up on this answer: nothing was heard of it for {minutes} minutes.")]
+    Silent {
         /// The limit.
         minutes: u64,
     },

@@ -7,6 +7,7 @@
 mod error;
 mod link;
 mod lower;
+mod menu;
 mod ports;
 mod registration;
 
@@ -15,6 +16,7 @@ pub use link::{
     Ack, Arrival, Arrivals, Batch, Committed, Cursor, Incoming, Link, Outgoing, Verdict,
 };
 pub use lower::lower;
+pub use menu::{MenuItem, Offered};
 pub use ports::{
     Archive, ArchiveError, ByteStream, Conversation, FileError, FileStore, Hit, Ports, Recorded,
 };

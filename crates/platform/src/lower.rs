@@ -1,8 +1,8 @@
 //! Makes an act fit what a platform can do.
 
 use talaria_model::{
-    Act, Capabilities, Choice, Choices, Content, Deletes, Drafts, Edits, FileRef, Files, Markup,
-    Outbound, Reactions, TextLimit, Typing,
+    Act, Capabilities, Choice, Choices, Content, Deletes, Draft, Drafts, Edits, FileRef, Files,
+    Markup, Outbound, Reactions, TextLimit, Typing,
 };
 use talaria_render as render;
 
@@ -39,8 +39,8 @@ pub fn lower(outbound: Outbound, can: &Capabilities) -> Vec<Outbound> {
             let first = contents.next().map(|content| Act::Edit { message, content });
             first.into_iter().chain(contents.map(Act::Post)).collect()
         }
-        Act::Draft(content) if can.drafts != Drafts::Never => {
-            draft(content, can).into_iter().map(Act::Draft).collect()
+        Act::Draft(shown) if can.drafts != Drafts::Never => {
+            draft(shown, can).into_iter().map(Act::Draft).collect()
         }
         Act::Delete { .. } if can.deletes != Deletes::Never => vec![act],
         Act::React { .. } if can.reactions != Reactions::Never => vec![act],
@@ -90,11 +90,16 @@ fn contents(content: Content, can: &Capabilities, most: usize) -> Vec<Content> {
     contents
 }
 
-fn draft(content: Content, can: &Capabilities) -> Option<Content> {
+fn draft(draft: Draft, can: &Capabilities) -> Option<Draft> {
+    let Draft { content, doing } = draft;
     let text = readable(content.text, can.markup);
-    let first = render::parts(&text, can.text).next()?;
-    let text = if first == text { text } else { shortened(&text, can.text, first) };
-    Some(Content { reply_to: content.reply_to, ..Content::text(text) })
+    let text = match render::parts(&text, can.text).next() {
+        Some(first) if first == text => text,
+        Some(first) => shortened(&text, can.text, first),
+        None if doing.is_some() => String::new(),
+        None => return None,
+    };
+    Some(Draft { content: Content { reply_to: content.reply_to, ..Content::text(text) }, doing })
 }
 
 /// The beginning of a text with a sign that it goes on; without the sign where that does not fit.

@@ -1,4 +1,4 @@
-//! What the gateway lends to a platform: the time, its files, its own past, a folder.
+//! What the gateway lends to a platform: the time, its files, its own past, its commands, a folder.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub struct Ports {
     pub files: Arc<dyn FileStore>,
     /// What was said on this account, and on no other.
     pub archive: Arc<dyn Archive>,
+    /// The commands that people can give on this account.
+    pub menu: Arc<[crate::MenuItem]>,
     /// Names besides loopback ones under which the gateway's HTTP listener may be addressed.
     pub hosts: Arc<[String]>,
     /// A private folder for keys and caches of this account.

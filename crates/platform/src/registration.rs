@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use talaria_model::Capabilities;
+use talaria_model::{Capabilities, Ids};
 
 use crate::{ConnectError, Link, Ports};
 
@@ -41,6 +41,10 @@ pub struct Spec {
     pub about: &'static str,
     /// What it can do, as documented; an account's settings may narrow it.
     pub capabilities: Capabilities,
+    /// What its agent has to know of it besides what it can do, in a sentence or two.
+    pub note: Option<&'static str>,
+    /// Whether its ids are needed as they are.
+    pub ids: Ids,
     /// Who its senders are known to be.
     pub identity: Identity,
     /// Whether an account exists without being configured.

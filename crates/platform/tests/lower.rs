@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choice, ChoiceId, Choices,
-    Content, Deletes, Drafts, Edits, FileId, FileRef, Files, Idempotency, Markup, MessageId,
+    Content, Deletes, Draft, Drafts, Edits, FileId, FileRef, Files, Idempotency, Markup, MessageId,
     Outbound, OutboundId, Reactions, SessionId, TextLimit, Typing, Unit,
 };
 use talaria_platform::lower;
@@ -58,7 +58,7 @@ fn choices(labels: &[&str]) -> Vec<Choice> {
 }
 
 fn file(name: &str, size: u64) -> FileRef {
-    FileRef { id: FileId::literal("f"), name: name.to_owned(), mime: "text/plain".into(), size }
+    FileRef::new(FileId::literal("f"), name, "text/plain", size)
 }
 
 fn acts(act: Act, can: &Capabilities) -> Vec<Act> {
@@ -85,7 +85,7 @@ fn what_fits_goes_out_as_it_is() {
         Act::Post(Content { files: vec![file("a.txt", 10)], ..Content::default() }),
         Act::Post(Content { choices: choices(&["Yes"]), ..Content::default() }),
         Act::Edit { message: message(), content: Content::text("hi") },
-        Act::Draft(Content::text("hi")),
+        Act::Draft(Content::text("hi").into()),
         Act::Delete { message: message() },
         Act::React { message: message(), emoji: "👍".into() },
         Act::Typing,
@@ -98,7 +98,7 @@ fn what_fits_goes_out_as_it_is() {
 fn what_a_platform_cannot_do_it_is_not_asked_to_do() {
     for act in [
         Act::Edit { message: message(), content: Content::text("hi") },
-        Act::Draft(Content::text("hi")),
+        Act::Draft(Content::text("hi").into()),
         Act::Delete { message: message() },
         Act::React { message: message(), emoji: "👍".into() },
         Act::Typing,
@@ -113,7 +113,7 @@ fn nothing_to_say_is_not_said() {
     for act in [
         Act::Post(blank.clone()),
         Act::Edit { message: message(), content: blank.clone() },
-        Act::Draft(blank),
+        Act::Draft(blank.into()),
     ] {
         assert_eq!(lower(outbound(act), &RICH), []);
     }
@@ -166,8 +166,8 @@ fn a_long_edit_goes_on_in_posts() {
 
 #[test]
 fn a_draft_shows_as_much_text_as_fits() {
-    let short = |text: &str| match acts(Act::Draft(Content::text(text)), &RICH).remove(0) {
-        Act::Draft(content) => content.text,
+    let short = |text: &str| match acts(Act::Draft(Content::text(text).into()), &RICH).remove(0) {
+        Act::Draft(draft) => draft.content.text,
         other => panic!("{other:?}"),
     };
     assert_eq!(
@@ -183,7 +183,9 @@ fn a_draft_shows_as_much_text_as_fits() {
         choices: choices(&["Yes"]),
         ..Content::text("hi")
     };
-    assert_eq!(acts(Act::Draft(loaded), &RICH), [Act::Draft(Content::text("hi"))]);
+    assert_eq!(acts(Act::Draft(loaded.into()), &RICH), [Act::Draft(Content::text("hi").into())]);
+    let wordless = Act::Draft(Draft { doing: Some("searching".into()), ..Draft::default() });
+    assert_eq!(acts(wordless.clone(), &RICH), [wordless]);
 }
 
 #[test]
@@ -308,7 +310,7 @@ fn any_act() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => any_content().prop_map(Act::Post),
         2 => any_content().prop_map(|content| Act::Edit { message: message(), content }),
-        2 => any_content().prop_map(Act::Draft),
+        2 => any_content().prop_map(|content| Act::Draft(content.into())),
         1 => Just(Act::Delete { message: message() }),
         1 => Just(Act::React { message: message(), emoji: "👍".into() }),
         1 => Just(Act::Typing),
@@ -340,7 +342,9 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
 
 fn content(act: &Act) -> Option<&Content> {
     match act {
-        Act::Post(content) | Act::Edit { content, .. } | Act::Draft(content) => Some(content),
+        Act::Post(content) | Act::Edit { content, .. } | Act::Draft(Draft { content, .. }) => {
+            Some(content)
+        }
         Act::Delete { .. } | Act::React { .. } | Act::Typing => None,
     }
 }

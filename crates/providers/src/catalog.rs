@@ -1,6 +1,8 @@
 //! The providers that need no introduction: where they are, what their keys are called, and which
 //! model to take when nobody says.
 
+use talaria_agent::Sight;
+
 use crate::settings::LimitName;
 
 /// The language that an API speaks.
@@ -30,6 +32,15 @@ pub enum ModelNames {
     Plain,
     /// `vendor/model`, because it serves many vendors' models.
     WithVendor,
+}
+
+/// Who says what an answer costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bill {
+    /// The provider's price list.
+    Listed,
+    /// The provider, with every answer.
+    Reported,
 }
 
 /// A provider that is known by name.
@@ -65,6 +76,10 @@ pub struct Known {
     pub limit_name: LimitName,
     /// Fields of a request that it refuses.
     pub refuses: &'static [&'static str],
+    /// Who says what an answer costs.
+    pub bill: Bill,
+    /// Whether every usual model of it looks at pictures. One that does not refuses the whole prompt.
+    pub sight: Sight,
 }
 
 const USUAL: Known = Known {
@@ -83,6 +98,8 @@ const USUAL: Known = Known {
     names: ModelNames::Plain,
     limit_name: LimitName::MaxTokens,
     refuses: &[],
+    bill: Bill::Listed,
+    sight: Sight::TextOnly,
 };
 
 /// All of them, in the order in which keys in the environment are looked for.
@@ -99,6 +116,7 @@ pub const CATALOG: &[Known] = &[
         model_env: &["ANTHROPIC_MODEL"],
         context_window: Some(1_000_000),
         prefixes: &["claude-"],
+        sight: Sight::Pictures,
         ..USUAL
     },
     Known {
@@ -112,6 +130,7 @@ pub const CATALOG: &[Known] = &[
         context_window: Some(1_050_000),
         prefixes: &["gpt-", "chatgpt-", "o1", "o3", "o4"],
         limit_name: LimitName::MaxCompletionTokens,
+        sight: Sight::Pictures,
         ..USUAL
     },
     Known {
@@ -122,6 +141,8 @@ pub const CATALOG: &[Known] = &[
         model: Some("anthropic/claude-sonnet-5"),
         context_window: Some(1_000_000),
         names: ModelNames::WithVendor,
+        bill: Bill::Reported,
+        sight: Sight::Pictures,
         ..USUAL
     },
     Known {
@@ -133,6 +154,7 @@ pub const CATALOG: &[Known] = &[
         model: Some("gemini-3.5-flash"),
         context_window: Some(1_048_576),
         prefixes: &["gemini-"],
+        sight: Sight::Pictures,
         ..USUAL
     },
     Known {

@@ -8,11 +8,15 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use serde_json::{Map, Value};
+use talaria_agent::Sight;
 use talaria_model::Secret;
 
-use crate::catalog::{CATALOG, Key, Known, ModelNames, Wire, known};
+use crate::catalog::{Bill, CATALOG, Key, Known, ModelNames, Wire, known};
+use crate::dial::Dial;
 use crate::discover::Found;
 use crate::http::Deadlines;
+use crate::models;
+use crate::price::{Price, Pricing};
 use crate::settings::{LimitName, Settings, Thinking};
 
 /// What the demo is called.
@@ -20,6 +24,9 @@ pub const DEMO: &str = "demo";
 
 /// Names with so many differences are not typing errors of each other.
 const NEAR: usize = 3;
+
+/// How many tokens a model of a well-known provider is taken to read when nobody says.
+const ASSUMED_WINDOW: u64 = 128_000;
 
 /// What the configuration says about models. Everything may be missing.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +41,8 @@ pub struct Wanted {
     pub fallback: Vec<String>,
     /// How long a provider may be silent, unless its endpoint says otherwise.
     pub deadlines: Deadlines,
+    /// What models cost, by `provider/model`; wins over what is known.
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// A provider as the configuration describes it. What is missing comes from the catalog.
@@ -393,19 +402,43 @@ impl Chooser<'_> {
             }
             (None, _) => return Err(ChooseError::MissingModel { provider }.into()),
         };
+        let moved_to = moved.clone();
         let base_url = moved
             .or(address)
             .or_else(|| known.map(|known| known.base_url.to_owned()))
             .ok_or_else(|| ChooseError::MissingAddress { provider: provider.clone() })?;
+        let wire = endpoint.wire.or(known.map(|known| known.wire)).unwrap_or(Wire::OpenAi);
+        // What is known of a provider's models holds where the provider serves them itself.
+        let facts = known
+            .filter(|_| moved_to.is_none())
+            .and_then(|known| models::model(known.name, &model));
         let usual_window = known
             .filter(|_| usual_model == Some(model.as_str()))
-            .and_then(|known| known.context_window);
+            .and_then(|known| known.context_window)
+            .or(facts.map(|facts| facts.window));
+        let pricing = match (self.wanted.prices.get(&format!("{provider}/{model}")), known) {
+            (Some(price), _) => Pricing::Listed(*price),
+            (None, Some(Known { key: Key::Optional, .. })) => Pricing::Free,
+            (None, Some(Known { bill: Bill::Reported, .. })) if moved_to.is_none() => {
+                Pricing::Reported
+            }
+            _ => facts.map_or(Pricing::Unknown, |facts| Pricing::Listed(facts.price)),
+        };
+        let hosted = known.filter(|known| known.key == Key::Needed);
+        // A server of one's own is told by the usual words, whatever it is called.
+        let dial = match (hosted.filter(|_| moved_to.is_some()), wire) {
+            (Some(_), Wire::OpenAi) => Dial::of("", wire, &model),
+            _ => Dial::of(&provider, wire, &model),
+        };
+        let assumed_window = hosted
+            .filter(|_| moved_to.is_none())
+            .map(|known| known.context_window.unwrap_or(ASSUMED_WINDOW).min(ASSUMED_WINDOW));
         let refused = known.into_iter().flat_map(|known| known.refuses);
         let mut extra_body: Map<_, _> =
             refused.map(|field| (field.to_string(), Value::Null)).collect();
         extra_body.extend(endpoint.extra_body);
         Ok(Chosen {
-            wire: endpoint.wire.or(known.map(|known| known.wire)).unwrap_or(Wire::OpenAi),
+            wire,
             settings: Settings {
                 provider,
                 model,
@@ -417,7 +450,11 @@ impl Chooser<'_> {
                 max_tokens: endpoint.max_tokens,
                 limit_name,
                 thinking: endpoint.thinking,
+                dial,
+                pricing,
+                sight: known.map_or(Sight::TextOnly, |known| known.sight),
                 context_window: endpoint.context_window.or(usual_window),
+                assumed_window,
             },
             why,
         })
@@ -454,7 +491,11 @@ impl Chooser<'_> {
 }
 
 fn demo(why: Why) -> Chosen {
-    let settings =
-        Settings { provider: DEMO.to_owned(), model: "offline".to_owned(), ..Settings::default() };
+    let settings = Settings {
+        provider: DEMO.to_owned(),
+        model: "offline".to_owned(),
+        pricing: Pricing::Free,
+        ..Settings::default()
+    };
     Chosen { wire: Wire::Demo, settings, why }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream;
-use talaria_agent::{Delta, Deltas, Prompt, Provider, ProviderError, Retry};
+use futures::future::{BoxFuture, ready};
+use futures::{FutureExt, StreamExt, stream};
+use talaria_agent::{Delta, Deltas, Prompt, Provider, ProviderError, Retry, Sight};
 use talaria_clock::Clock;
+use talaria_model::Cost;
 
 use crate::breaker::Breaker;
 
@@ -27,7 +28,6 @@ const LONGEST_PATIENCE: Duration = Duration::from_secs(60);
 pub struct Fallback {
     steps: Arc<[Step]>,
     name: String,
-    context_window: Option<u64>,
     clock: Arc<dyn Clock>,
 }
 
@@ -45,12 +45,11 @@ impl Fallback {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let name = first.name().to_owned();
-        let context_window = first.context_window();
         let steps = std::iter::once(first)
             .chain(then)
             .map(|provider| Step { provider, breaker: Breaker::default() })
             .collect();
-        Self { steps, name, context_window, clock }
+        Self { steps, name, clock }
     }
 }
 
@@ -78,8 +77,23 @@ impl Provider for Fallback {
         &self.name
     }
 
-    fn context_window(&self) -> Option<u64> {
-        self.context_window
+    /// The first one's: who steps in without seeing reads that there was a picture.
+    fn sight(&self) -> Sight {
+        self.steps.first().map_or(Sight::TextOnly, |first| first.provider.sight())
+    }
+
+    fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
+        match self.steps.first() {
+            Some(first) => first.provider.context_window(),
+            None => ready(None).boxed(),
+        }
+    }
+
+    /// Any of them may have been asked.
+    fn unfinished(&self) -> Cost {
+        let mut cost = Cost::FREE;
+        self.steps.iter().for_each(|step| cost += step.provider.unfinished());
+        cost
     }
 }
 

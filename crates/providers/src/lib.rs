@@ -12,17 +12,22 @@ mod breaker;
 pub mod catalog;
 pub mod choose;
 pub mod demo;
+mod dial;
 pub mod discover;
 mod exchange;
 mod fallback;
 pub mod http;
 mod kept;
 mod mint;
+pub mod models;
 pub mod openai;
+mod price;
 mod refusal;
 mod settings;
 pub mod sse;
+mod switchboard;
 mod think;
+mod window;
 
 use std::sync::Arc;
 
@@ -33,12 +38,16 @@ pub use anthropic::Anthropic;
 pub use catalog::Wire;
 pub use choose::{Chain, ChooseError, Chosen, Endpoint, Wanted, Why, choose, must_look};
 pub use demo::Demo;
+pub use dial::{Dial, Form};
 pub use discover::{Found, Probe, discover};
 pub use fallback::Fallback;
 pub use http::{Deadlines, Http};
 pub use openai::OpenAi;
+pub use price::{Long, Price, Pricing};
 pub use refusal::understand;
 pub use settings::{LimitName, Settings, SetupError, Thinking};
+pub use switchboard::{Environment, ModelError, Switchboard};
+pub use window::Window;
 
 impl Chosen {
     /// Gets the model ready to be asked, without retries.

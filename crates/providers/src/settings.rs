@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use talaria_agent::Sight;
 use talaria_model::Secret;
 
+use crate::dial::Dial;
 use crate::http::{Deadlines, HeaderError};
+use crate::price::Pricing;
 
 /// Where a model is and how it is asked.
 #[derive(Debug, Clone, Default)]
@@ -31,11 +34,23 @@ pub struct Settings {
     pub max_tokens: Option<u32>,
     /// What chat completions call that limit.
     pub limit_name: LimitName,
-    /// How the model is told to think, where the API has a word for it.
+    /// How the model is told to think, where the API has a word for it and nobody wishes otherwise.
     pub thinking: Option<Thinking>,
-    /// How many tokens the model reads at most, when known.
+    /// What the model can be told about thinking.
+    pub dial: Dial,
+    /// What the model costs.
+    pub pricing: Pricing,
+    /// Whether the model can look at pictures.
+    pub sight: Sight,
+    /// How many tokens the model reads at most. Where it is not known, a server that speaks chat
+    /// completions is asked.
     pub context_window: Option<u64>,
+    /// How many it is taken to read when the server does not say either.
+    pub assumed_window: Option<u64>,
 }
+
+/// Stands where a model that does not see would refuse a picture.
+pub(crate) const UNSEEN: &str = "[A picture, which you cannot see]";
 
 /// What chat completions call the limit on an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

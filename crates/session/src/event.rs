@@ -1,9 +1,15 @@
 //! What a session is told, and what it wants done.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, AgentEvent, CallId, Entry, Inbound, Outbound, Question, Sender, Seq, SessionId,
-    Timestamp, TurnId, Word,
+    Address, AgentEvent, Attended, CallId, Cost, Effort, Entry, Inbound, Message, Outbound,
+    Question, Sender, SenderId, Seq, SessionId, Task, Timestamp, TurnId, Usage, Word,
 };
+
+use crate::life::ResetReason;
+use crate::{Mark, Preferences, SessionKey, Speaker};
 
 /// What a session is told. Everything that concerns a session comes as one of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +20,8 @@ pub enum Event {
         seq: Seq,
         /// What it is.
         inbound: Inbound,
+        /// How many that arrived before it wait to be taken in, as far as is known.
+        overtaken: usize,
     },
     /// The agent reports.
     Agent {
@@ -21,6 +29,25 @@ pub enum Event {
         turn: TurnId,
         /// What happened.
         event: AgentEvent,
+    },
+    /// What was asked for with `Effect::Ask`.
+    Told {
+        /// The row that asked.
+        seq: Seq,
+        /// The answer.
+        told: Told,
+    },
+    /// Another session of the same conversation reports.
+    Passed(Passed),
+    /// What belonged to this life was put away because `Session::expired` said that it is over, or
+    /// because putting it away went wrong three times.
+    PutAway,
+    /// The operator gives a life another title.
+    Renamed {
+        /// Which. One that is no longer the present one is left alone.
+        life: SessionId,
+        /// The title.
+        title: String,
     },
     /// Taking in an event went wrong inside us, every time it was tried.
     Stumbled {
@@ -45,8 +72,8 @@ pub enum Ended {
     Abruptly,
 }
 
-/// What a session wants done. All effects of one event become durable together; only then is `Tell`
-/// carried out, and only then is anything seen or heard of what `Start` began.
+/// What a session wants done. All effects of one event become durable together; only then are `Tell`,
+/// `Ask` and `Pass` carried out, and only then is anything seen or heard of what `Start` began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// The journal row is the session's own from here on.
@@ -65,12 +92,55 @@ pub enum Effect {
         /// Why not.
         closed: Closed,
     },
+    /// The journal row is another session's, which has not read it yet.
+    Forward {
+        /// The row.
+        seq: Seq,
+        /// Whose.
+        to: SessionKey,
+    },
+    /// Rows of this session that no step has taken and that stand before this one need no turn. They
+    /// become `Ignored`.
+    DropUnread {
+        /// The first row that stays.
+        before: Seq,
+        /// Why.
+        why: &'static str,
+    },
     /// Append to the transcript.
     Record {
         /// Of this life of the conversation.
         session: SessionId,
         /// What.
         entry: Entry,
+    },
+    /// Hide entries from the model and from whoever reads the conversation. They are kept.
+    Rewind {
+        /// Of this life of the conversation.
+        session: SessionId,
+        /// The first.
+        from: u32,
+        /// The last.
+        upto: u32,
+        /// Who wants it.
+        by: SenderId,
+    },
+    /// Begin a life with a copy of what another life of the same owner says and does not hide, under
+    /// the same numbers.
+    Branch {
+        /// The life that is copied.
+        from: SessionId,
+        /// The life that begins.
+        to: SessionId,
+        /// The last entry that is copied.
+        upto: u32,
+    },
+    /// A life gives way to another. It is kept as it stands and can be gone back to.
+    Retire {
+        /// What is kept of it beside its entries.
+        past: Box<Past>,
+        /// What for.
+        why: Retired,
     },
     /// Deliver.
     Post(Outbound),
@@ -85,6 +155,24 @@ pub enum Effect {
     },
     /// Stop listening to a turn at once.
     Abandon(TurnId),
+    /// Find out or do something. Must be answered with `Event::Told`, whatever comes of it.
+    Ask {
+        /// The row that asks; comes back in `Told`.
+        seq: Seq,
+        /// In whose name.
+        from: Sender,
+        /// Where.
+        at: Address,
+        /// What.
+        request: Request,
+    },
+    /// Tell another session of the same conversation. Nothing is lost if it never hears of it.
+    Pass {
+        /// Which.
+        to: SessionKey,
+        /// What.
+        passed: Passed,
+    },
 }
 
 /// Why a journal row needs no turn.
@@ -103,6 +191,8 @@ pub enum Closed {
 pub struct Start {
     /// The turn.
     pub turn: TurnId,
+    /// What it is for.
+    pub task: Task,
     /// Who is asking.
     pub from: Sender,
     /// Where.
@@ -113,4 +203,139 @@ pub struct Start {
     pub started: Vec<CallId>,
     /// A question that is already open.
     pub asked: Option<Question>,
+    /// The model that a person chose.
+    pub model: Option<String>,
+    /// How hard it is to think, if a person chose that.
+    pub effort: Option<Effort>,
+    /// What the agent is to know in this chat.
+    pub channel_prompt: Option<String>,
+    /// Skills that the conversation begins with; only in its first turn.
+    pub skills: Vec<String>,
+    /// Whether somebody is there to be asked.
+    pub attended: Attended,
+}
+
+/// Something that a session does not know or cannot do itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Which models there are and which one answers.
+    Models,
+    /// The model that a person means.
+    Model(String),
+    /// What people said in these entries of this life, to say it again.
+    Recall {
+        /// The first entry.
+        from: u32,
+        /// The last.
+        upto: u32,
+    },
+    /// The life that a person means, of this conversation or of another one of the same owner: a number
+    /// of the list, an id, or the beginning of a title.
+    Resume(String),
+    /// The lives of this conversation.
+    Lives,
+    /// Where something was said, over all conversations of the person who asks.
+    Search(String),
+    /// The last entries of this life.
+    History {
+        /// How many.
+        last: u16,
+    },
+    /// How it stands with the platforms.
+    Platforms,
+    /// Make this chat the home of its account.
+    SetHome,
+    /// Read the configuration again.
+    Reload,
+    /// End the process and start it again.
+    Restart,
+    /// Run the quick command of this name.
+    Run(String),
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// To be said as it stands: what was found, what was done, or why not.
+    Text(String),
+    /// This is the model's whole name.
+    Model(String),
+    /// This is what was said in the entries.
+    Said(Vec<Recalled>),
+    /// This is the life, of this conversation.
+    Life(Box<Past>),
+    /// This is the life, of another conversation of the same owner: go on with a copy of it.
+    Elsewhere(Box<Past>),
+}
+
+/// Something said, as it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recalled {
+    /// Who said it.
+    pub from: Sender,
+    /// What.
+    pub message: Message,
+    /// What the model read in place of it.
+    pub heard: Option<String>,
+}
+
+/// What one session of a conversation tells another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passed {
+    /// Stop what you are doing.
+    Stop,
+    /// Say so if you have done your work.
+    Ask,
+    /// The side session of this number has done its work.
+    SideOver(u32),
+}
+
+/// What is kept of a life beside its entries: enough to go on with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    /// Which life.
+    pub id: SessionId,
+    /// What it is about.
+    pub title: String,
+    /// Turns taken in it.
+    pub turns: u32,
+    /// So many of them were taken in the life that it is a copy of.
+    #[serde(default, skip_serializing_if = "crate::session::is_zero")]
+    pub copied: u32,
+    /// Entries recorded in it.
+    pub entries: u32,
+    /// Deliveries named in it.
+    pub deliveries: u32,
+    /// Tokens used in it.
+    pub usage: Usage,
+    /// What they cost.
+    pub cost: Cost,
+    /// Tokens of its last prompt.
+    pub prompt: u64,
+    /// What people chose for it.
+    pub preferences: Preferences,
+    /// Where its turns begin that can be undone.
+    pub marks: Vec<Mark>,
+    /// How the people who speak in it are called. Its entries have these names.
+    #[serde(default)]
+    pub speakers: Arc<Vec<Speaker>>,
+    /// When it began.
+    pub begun: Timestamp,
+    /// When somebody or the agent said something in it last.
+    pub active: Timestamp,
+}
+
+/// Why a life gave way to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retired {
+    /// A person began anew.
+    New,
+    /// It began anew by itself.
+    Reset(ResetReason),
+    /// A person went back to another.
+    Switched,
+    /// A person goes on with a copy.
+    Branched,
 }

@@ -8,14 +8,30 @@
 mod access;
 mod command;
 mod event;
+mod heard;
 mod key;
+mod life;
+pub mod reply;
+mod reset;
+mod rules;
 mod session;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use access::{Access, Admission, Deny};
-pub use command::{COMMANDS, Command, CommandSpec, is_control};
-pub use event::{Closed, Effect, Ended, Event, Start};
+pub use command::{
+    COMMANDS, Category, Command, CommandSpec, Quick, QuickCommand, Shown, Typed, WhileRunning, Who,
+    divide, is_control,
+};
+pub use event::{
+    Closed, Effect, Ended, Event, Passed, Past, Recalled, Request, Retired, Start, Told,
+};
 pub use key::{GroupSessions, Scope, SessionKey, ThreadSessions};
-pub use session::{Answered, Phase, Rules, Session, TurnInHand, Waiting};
+pub use life::{Activity, Continuity, During, Happening, Life, ResetReason, ResumeReason};
+pub use reset::{Background, Expiry, Notify, ResetMode, ResetPolicy, expired};
+pub use rules::{Acks, Admins, AfterStop, Busy, Rules, Tiers};
+pub use session::{
+    Answered, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase, Preferences,
+    Session, Speaker, TurnInHand, Verbosity, Waiting,
+};

@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 mod index;
+mod lives;
 mod open;
+mod past;
 mod read;
 mod readers;
 mod rows;
@@ -18,20 +20,25 @@ mod write;
 mod writer;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use rusqlite::Connection;
 use talaria_model::{
     AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Counts, Delivered, Failed, Found, Leave, Parcel, Query, Recorded,
-    SearchScope, Settlement, Store, StoreError, Summary, Untold, Use,
+    Admitted, Commit, Counts, Delivered, Failed, Found, Kept, Leave, Life, Name, Named, Parcel,
+    Presence, Query, Reading, Recorded, Rewound, SearchScope, Settlement, Store, StoreError,
+    Summary, Totals, Untold, Use, Wanted,
 };
 
 pub use open::OpenError;
 
+use lives::Quiet;
 use open::{Purpose, connect, full_check, open_state};
+use past::{Forgotten, Retired};
 use readers::Readers;
 use search::Search;
 use sql::store_error;
@@ -82,6 +89,28 @@ impl SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// A piece at a time, so that other writes do not wait for all of it.
+    async fn forget_pieces<Work>(
+        &self,
+        from: i64,
+        piece: impl Fn(i64) -> Work,
+    ) -> Result<u64, StoreError>
+    where
+        Work: FnOnce(&Connection) -> Result<Forgotten, StoreError> + Send + 'static,
+    {
+        let mut many = 0;
+        let mut next = Some(from);
+        while let Some(from) = next {
+            let forgotten = self.writer.write(piece(from)).await?;
+            self.search.forget(forgotten.positions);
+            many += forgotten.many;
+            next = forgotten.next;
+        }
+        Ok(many)
+    }
+}
+
 #[async_trait]
 impl Store for SqliteStore {
     async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError> {
@@ -120,7 +149,7 @@ impl Store for SqliteStore {
 
     async fn history(&self, session: &SessionId, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let session = session.clone();
-        self.readers.read(move |conn| read::history(conn, &session, limit)).await
+        self.readers.read(move |conn| lives::history(conn, &session, limit)).await
     }
 
     async fn preview(&self, outbound: &Outbound) -> Result<(), StoreError> {
@@ -224,16 +253,104 @@ impl Store for SqliteStore {
         self.readers.read(move |conn| read::transcript(conn, &key, before, limit)).await
     }
 
-    async fn search(
-        &self,
-        scope: SearchScope,
-        query: &str,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        match Query::new(query) {
-            Some(query) => self.search.find(scope, query, limit).await,
+    async fn search(&self, wanted: &Wanted) -> Result<Vec<Found>, StoreError> {
+        match Query::new(&wanted.text) {
+            Some(query) => self.search.find(wanted.clone(), query).await,
             None => Ok(Vec::new()),
         }
+    }
+
+    async fn life(&self, id: &SessionId) -> Result<Option<Life>, StoreError> {
+        let id = id.clone();
+        self.readers.read(move |conn| lives::life(conn, &id)).await
+    }
+
+    async fn lives(
+        &self,
+        scope: &SearchScope,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<Life>, StoreError> {
+        let (scope, after) = (scope.clone(), after.cloned());
+        self.readers.read(move |conn| lives::lives(conn, &scope, after.as_ref(), limit)).await
+    }
+
+    async fn named(
+        &self,
+        scope: &SearchScope,
+        name: &str,
+        limit: usize,
+    ) -> Result<Named, StoreError> {
+        let Some(name) = Name::new(name) else { return Ok(Named::Nothing) };
+        let scope = scope.clone();
+        self.readers.read(move |conn| lives::named(conn, &scope, &name, limit)).await
+    }
+
+    async fn rename(&self, life: &SessionId, title: &str) -> Result<(), StoreError> {
+        let (id, title) = (life.clone(), title.to_owned());
+        self.writer
+            .write(move |conn| {
+                let Some(Life { mut past, presence, .. }) = lives::life(conn, &id)? else {
+                    return Ok(());
+                };
+                past.title.clone_from(&title);
+                match presence {
+                    Presence::Present => past::rename(conn, &id, &title),
+                    Presence::Past { why } => past::keep(conn, &Retired::of(past, why)?),
+                }
+            })
+            .await
+    }
+
+    async fn totals(
+        &self,
+        scope: &SearchScope,
+        since: Option<Timestamp>,
+    ) -> Result<Totals, StoreError> {
+        let scope = scope.clone();
+        self.readers.read(move |conn| lives::totals(conn, &scope, since)).await
+    }
+
+    async fn active_since(
+        &self,
+        since: Timestamp,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError> {
+        let read = move |conn: &_| lives::sessions(conn, Quiet::Not, since, after.as_ref(), limit);
+        self.readers.read(read).await
+    }
+
+    async fn quiet_since(
+        &self,
+        since: Timestamp,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError> {
+        let read =
+            move |conn: &_| lives::sessions(conn, Quiet::Perhaps, since, after.as_ref(), limit);
+        self.readers.read(read).await
+    }
+
+    async fn put_away(&self, life: &SessionId) -> Result<u32, StoreError> {
+        let life = life.clone();
+        self.writer.write(move |conn| past::put_away(conn, &life)).await
+    }
+
+    async fn entries(
+        &self,
+        life: &SessionId,
+        reading: Reading,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Kept>, StoreError> {
+        let life = life.clone();
+        self.readers.read(move |conn| lives::entries(conn, &life, reading, after, limit)).await
+    }
+
+    async fn rewinds(&self, life: &SessionId) -> Result<Vec<Rewound>, StoreError> {
+        let life = life.clone();
+        self.readers.read(move |conn| lives::rewinds(conn, &life)).await
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -243,5 +360,35 @@ impl Store for SqliteStore {
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {
         let rows = self.forget(Old::Rows, before).await?;
         Ok(rows + self.forget(Old::Parcels, before).await?)
+    }
+
+    async fn forget_lives(
+        &self,
+        since: Timestamp,
+        spare: &[SessionKey],
+    ) -> Result<u64, StoreError> {
+        let spare: Arc<[SessionKey]> = spare.into();
+        self.forget_pieces(i64::MAX, |before| {
+            let spare = spare.clone();
+            move |conn: &Connection| past::forget_lives(conn, before, since, &spare)
+        })
+        .await
+    }
+
+    async fn forget_entries(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.forget_pieces(0, |after| {
+            move |conn: &Connection| past::forget_entries(conn, after, before)
+        })
+        .await
+    }
+
+    async fn shrink(&self) -> Result<u64, StoreError> {
+        let mut given_back = 0;
+        loop {
+            match self.writer.write(past::shrink).await? {
+                0 => return Ok(given_back),
+                bytes => given_back += bytes,
+            }
+        }
     }
 }

@@ -15,8 +15,11 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 const APPLICATION: i32 = 0x5441_4C41;
 
 /// Each step leads from its place in the list to the next version, in one transaction.
-pub(crate) const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/1.sql"), include_str!("../migrations/2.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/1.sql"),
+    include_str!("../migrations/2.sql"),
+    include_str!("../migrations/3.sql"),
+];
 
 /// A larger file is not checked while somebody waits for the gateway to start. What is damaged in it
 /// is reported when it is read, or by `SqliteStore::check`.
@@ -178,8 +181,10 @@ pub(crate) fn open_migrated(path: &Path, migrations: &[&str]) -> Result<Connecti
     if found > known {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
+    make_shrinkable(&conn).map_err(explain)?;
     write_ahead(&conn).map_err(explain)?;
     migrate(&mut conn, found, migrations).map_err(explain)?;
+    conn.pragma_update(None, "foreign_keys", "on").map_err(explain)?;
     check_keys(&conn, path)?;
     check_if_small(&conn, path)?;
     Ok(conn)
@@ -207,13 +212,26 @@ pub(crate) fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connect
     Ok(conn)
 }
 
+/// Lets the file give room back a little at a time. A file that was made before is written anew for
+/// it, once.
+fn make_shrinkable(conn: &Connection) -> rusqlite::Result<()> {
+    const INCREMENTAL: i64 = 2;
+    let mode: i64 = conn.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
+    if mode != INCREMENTAL {
+        conn.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
+        if !is_empty(conn)? {
+            conn.execute_batch("VACUUM")?;
+        }
+    }
+    Ok(())
+}
+
 /// What makes a commit survive a power cut.
 fn write_ahead(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))?;
     conn.pragma_update(None, "synchronous", "full")?;
     // A log that grew while somebody read for long does not stay that large.
-    conn.pragma_update(None, "journal_size_limit", 8 << 20)?;
-    conn.pragma_update(None, "foreign_keys", "on")
+    conn.pragma_update(None, "journal_size_limit", 8 << 20)
 }
 
 /// The file exists after this, and only its owner may read it.
@@ -256,7 +274,9 @@ fn header_names_us(path: &Path) -> bool {
     read.is_ok() && header[68..] == APPLICATION.to_be_bytes()
 }
 
+/// A table that others refer to can only be made anew while nobody checks the references.
 fn migrate(conn: &mut Connection, found: i32, steps: &[&str]) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "foreign_keys", "off")?;
     for (version, step) in (1..).zip(steps).filter(|(version, _)| *version > found) {
         let migration = conn.transaction()?;
         migration.execute_batch(step)?;
@@ -270,13 +290,18 @@ fn migrate(conn: &mut Connection, found: i32, steps: &[&str]) -> rusqlite::Resul
 /// What says whose everything else is. These tables grow with the number of conversations and not of
 /// messages, so they are compared with their indexes whatever the size of the file: an index that leads
 /// to another row would hand one conversation to another.
-const KEYS: [&str; 4] = ["account", "address", "conversation", "life"];
+const KEYS: &str = "SELECT name FROM sqlite_schema WHERE type = 'table'
+     AND name IN ('account', 'address', 'person', 'conversation', 'life', 'borrowed')";
 
 fn check_keys(conn: &Connection, path: &Path) -> Result<(), OpenError> {
-    for table in KEYS {
+    let explain = |error: rusqlite::Error| OpenError::sqlite(path, &error);
+    let mut keys = conn.prepare(KEYS).map_err(explain)?;
+    let mut tables = keys.query([]).map_err(explain)?;
+    while let Some(table) = tables.next().map_err(explain)? {
+        let table: String = table.get(0).map_err(explain)?;
         let found: String = conn
             .query_row(&format!("PRAGMA integrity_check({table})"), [], |row| row.get(0))
-            .map_err(|error| OpenError::sqlite(path, &error))?;
+            .map_err(explain)?;
         if found != "ok" {
             return Err(OpenError::Damaged { path: path.to_owned(), reason: found });
         }

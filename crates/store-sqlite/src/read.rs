@@ -1,4 +1,4 @@
-//! What is read, in SQL. An answer comes from one statement, so that it is of one moment.
+//! What is read, in SQL.
 //!
 //! Where an index says whose a row is, the row itself is asked too: a flipped bit in either must not
 //! show a conversation what belongs to another. The index is read as a table of its own, so this costs
@@ -6,12 +6,13 @@
 
 use rusqlite::{Connection, Row, params};
 use talaria_model::{
-    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, SenderId, Seq, SessionId,
+    Timestamp,
 };
 use talaria_session::{Session, SessionKey};
 use talaria_store::{Counts, Failed, Parcel, Recorded, StoreError, Summary, Told, Untold, Use};
 
-use crate::rows::{self, Json, number, or_empty};
+use crate::rows::{self, Json, KeyColumns, number, or_empty};
 use crate::sql::{all, maybe, one};
 
 type Read<T> = Result<T, StoreError>;
@@ -26,8 +27,16 @@ macro_rules! address_is {
 /// The rows of a conversation; the parameters `by_key` names.
 macro_rules! key_is {
     () => {
-        concat!(address_is!(), " AND c.member = ?5")
+        concat!(address_is!(), " AND c.member = ?5 AND c.side = ?6")
     };
+}
+
+/// The parameters that `key_is` names, and what follows them.
+macro_rules! by_key {
+    ($key:expr $(, $more:expr)*) => {{
+        let KeyColumns { account, chat, thread, kind, member, side } = KeyColumns::of($key);
+        (account, chat, thread, kind, member, side $(, $more)*)
+    }};
 }
 
 /// Account, address and conversation, joined.
@@ -49,8 +58,7 @@ pub(crate) fn load(conn: &Connection, key: &SessionKey) -> Read<Option<Session>>
         " JOIN session s ON s.conversation = c.id WHERE ",
         key_is!()
     );
-    let [account, chat, thread, kind, member] = by_key(key);
-    maybe(conn, sql, [account, chat, thread, kind, member], |row| {
+    maybe(conn, sql, by_key!(key), |row| {
         let Json(session): Json<Session> = row.get(0)?;
         rows::insist(session.key == *key)?;
         Ok(session)
@@ -68,25 +76,13 @@ pub(crate) fn unread(
         " JOIN journal i INDEXED BY journal_unread ON i.conversation = c.id AND i.state = 0
          JOIN journal j ON j.seq = i.seq WHERE ",
         key_is!(),
-        " ORDER BY i.seq LIMIT ?6"
+        " ORDER BY i.seq LIMIT ?7"
     );
-    let [account, chat, thread, kind, member] = by_key(key);
-    all(conn, sql, params![account, chat, thread, kind, member, count(limit)], |row| {
+    all(conn, sql, by_key!(key, count(limit)), |row| {
         rows::insist(row.get(2)?)?;
         let Json(inbound) = row.get(1)?;
         Ok((Seq(number(row, 0)?), inbound))
     })
-}
-
-pub(crate) fn history(conn: &Connection, life: &SessionId, limit: usize) -> Read<Vec<Entry>> {
-    let sql = "SELECT e.entry FROM life l JOIN entry e ON e.conversation = l.conversation
-         WHERE l.session = ?1 AND e.life = l.id ORDER BY e.position DESC LIMIT ?2";
-    let mut entries = all(conn, sql, params![life.as_str(), count(limit)], |row| {
-        let Json(entry) = row.get(0)?;
-        Ok(entry)
-    })?;
-    entries.reverse();
-    Ok(entries)
 }
 
 pub(crate) fn parcels(conn: &Connection, to: &Address, limit: usize) -> Read<Vec<Parcel>> {
@@ -196,8 +192,16 @@ pub(crate) fn uses(conn: &Connection, files: &[FileId]) -> Read<Vec<Use>> {
              WHEN 0 THEN (SELECT CASE WHEN j.state < 2 THEN 2 WHEN j.state = 5 THEN 0 ELSE 1 END
                           FROM journal j WHERE j.seq = u.row)
              WHEN 1 THEN (SELECT 1 + o.open FROM outbox o WHERE o.id = u.row)
-             ELSE (SELECT CASE s.restless WHEN 2 THEN 2 ELSE 1 END
-                   FROM entry e JOIN session s ON s.conversation = e.conversation
+             ELSE (SELECT CASE WHEN s.restless = 2 OR EXISTS (
+                           SELECT 1 FROM borrowed b JOIN life k ON k.id = b.life
+                               JOIN session t ON t.conversation = k.conversation AND t.life = k.id
+                           WHERE b.source = e.life AND t.restless = 2
+                               AND e.number BETWEEN b.\"from\" AND b.upto
+                               AND e.position <= b.position
+                               AND (e.rewound = 0 OR e.rewound > b.rewind))
+                       THEN 2 ELSE 1 END
+                   FROM entry e JOIN life l ON l.id = e.life
+                       LEFT JOIN session s ON s.conversation = l.conversation
                    WHERE e.position = u.row)
          END), 0)
          FROM file_use u WHERE u.file = ?";
@@ -218,7 +222,7 @@ pub(crate) fn restless(
     limit: usize,
 ) -> Read<Vec<SessionKey>> {
     let after = after.map_or(Ok(None), |key| conversation(conn, key))?.unwrap_or(0);
-    let sql = "SELECT a.name, d.kind, d.chat, d.thread, c.member
+    let sql = "SELECT a.name, d.kind, d.chat, d.thread, c.member, c.side
          FROM (SELECT conversation FROM session INDEXED BY session_restless
                    WHERE restless > 0 AND conversation > ?1
                UNION SELECT conversation FROM journal INDEXED BY journal_unread
@@ -283,18 +287,21 @@ pub(crate) fn transcript(
     before: Option<u64>,
     limit: usize,
 ) -> Read<Vec<Recorded>> {
+    // Which entries is found in the index alone; only those are read.
     let sql = concat!(
-        "SELECT e.position, l.session, e.entry, e.conversation = c.id AND l.conversation = c.id FROM ",
+        "SELECT e.position, l.session, e.entry,
+             e.life = r.life AND e.rewound = 0 AND l.conversation = r.conversation
+         FROM (SELECT i.position, i.life, c.id AS conversation FROM ",
         conversations!(),
-        " JOIN entry i INDEXED BY entry_conversation ON i.conversation = c.id
-         JOIN entry e ON e.position = i.position JOIN life l ON l.id = e.life WHERE ",
+        " JOIN life l ON l.conversation = c.id
+              JOIN entry i INDEXED BY entry_standing ON i.life = l.id AND i.rewound = 0 WHERE ",
         key_is!(),
-        " AND i.position < ?6 ORDER BY i.position DESC LIMIT ?7"
+        " AND i.position < ?7 ORDER BY i.position DESC LIMIT ?8) r
+             JOIN entry e ON e.position = r.position JOIN life l ON l.id = e.life
+         ORDER BY r.position DESC"
     );
-    let [account, chat, thread, kind, member] = by_key(key);
     let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
-    let params = params![account, chat, thread, kind, member, before, count(limit)];
-    let mut entries = all(conn, sql, params, |row| {
+    let mut entries = all(conn, sql, by_key!(key, before, count(limit)), |row| {
         rows::insist(row.get(3)?)?;
         recorded(row)
     })?;
@@ -303,7 +310,7 @@ pub(crate) fn transcript(
 }
 
 /// Reads position, life and entry.
-fn recorded(row: &Row<'_>) -> rusqlite::Result<Recorded> {
+pub(crate) fn recorded(row: &Row<'_>) -> rusqlite::Result<Recorded> {
     let Json(entry) = row.get(2)?;
     let session = rows::id(row.get(1)?, SessionId::new)?;
     Ok(Recorded { position: number(row, 0)?, session, entry })
@@ -318,7 +325,9 @@ pub(crate) fn counts(conn: &Connection) -> Read<Counts> {
          (SELECT count(*) FROM journal WHERE state >= 5 AND state = 5),
          (SELECT count(*) FROM outbox WHERE open = 1),
          (SELECT count(*) FROM outbox WHERE stage >= 4),
-         (SELECT coalesce(max(position), 0) FROM entry)";
+         max(coalesce((SELECT max(position) FROM entry), 0),
+             (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_position'))
+             - (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'forgotten')";
     let counts = |row: &Row<'_>| {
         Ok(Counts {
             sessions: number(row, 0)?,
@@ -337,7 +346,7 @@ pub(crate) fn counts(conn: &Connection) -> Read<Counts> {
 /// The row of a conversation.
 pub(crate) fn conversation(conn: &Connection, key: &SessionKey) -> Read<Option<i64>> {
     let sql = concat!("SELECT c.id FROM ", conversations!(), " WHERE ", key_is!());
-    maybe(conn, sql, by_key(key), |row| row.get(0))
+    maybe(conn, sql, by_key!(key), |row| row.get(0))
 }
 
 /// The row of an account.
@@ -353,40 +362,88 @@ fn address(conn: &Connection, to: &Address) -> Read<Option<i64>> {
     maybe(conn, sql, by_address(to), |row| row.get(0))
 }
 
-/// An entry with all that stands around it.
-pub(crate) struct Placed {
-    pub(crate) conversation: i64,
-    pub(crate) account: i64,
-    pub(crate) recorded: Recorded,
+/// The row of a person.
+pub(crate) fn person(
+    conn: &Connection,
+    account: &AccountId,
+    person: &SenderId,
+) -> Read<Option<i64>> {
+    let sql = "SELECT p.id FROM account a JOIN person p ON p.account = a.id
+         WHERE a.name = ? AND p.name = ?";
+    maybe(conn, sql, [account.as_str(), person.as_str()], |row| row.get(0))
 }
 
-/// The entry at a position.
-pub(crate) fn entry_at(conn: &Connection, position: i64) -> Read<Option<Placed>> {
-    let sql = "SELECT e.position, l.session, e.entry, e.conversation, d.account
-         FROM entry e JOIN life l ON l.id = e.life AND l.conversation = e.conversation
-             JOIN conversation c ON c.id = e.conversation JOIN address d ON d.id = c.address
-         WHERE e.position = ?";
-    maybe(conn, sql, [position], placed)
+/// Where an entry belongs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Belongs {
+    pub(crate) life: i64,
+    pub(crate) conversation: i64,
+    pub(crate) owner: Option<i64>,
+    pub(crate) account: i64,
+}
+
+/// An entry with all that stands around it.
+pub(crate) struct Placed {
+    pub(crate) position: i64,
+    pub(crate) belongs: Belongs,
+    pub(crate) entry: Entry,
+}
+
+/// The entry at a position, unless it was taken back. `wanted` says whether it is worth reading.
+pub(crate) fn entry_at(
+    conn: &Connection,
+    position: i64,
+    wanted: impl FnOnce(&Belongs) -> bool,
+) -> Read<Option<Placed>> {
+    let sql = "SELECT e.position, e.life, l.conversation, c.owner, d.account, e.entry
+         FROM entry e JOIN entry i INDEXED BY entry_standing
+                 ON i.life = e.life AND i.position = e.position AND i.rewound = 0
+             JOIN life l ON l.id = e.life
+             JOIN conversation c ON c.id = l.conversation JOIN address d ON d.id = c.address
+         WHERE e.position = ? AND e.rewound = 0";
+    let placed =
+        |row: &Row<'_>| if wanted(&belongs(row)?) { placed(row).map(Some) } else { Ok(None) };
+    Ok(maybe(conn, sql, [position], placed)?.flatten())
 }
 
 /// Entries that follow a position, in order.
 pub(crate) fn entries_after(conn: &Connection, position: i64, limit: usize) -> Read<Vec<Placed>> {
-    let sql = "SELECT e.position, l.session, e.entry, e.conversation, d.account
-         FROM entry e JOIN life l ON l.id = e.life AND l.conversation = e.conversation
-             JOIN conversation c ON c.id = e.conversation JOIN address d ON d.id = c.address
+    let sql = "SELECT e.position, e.life, l.conversation, c.owner, d.account, e.entry
+         FROM entry e JOIN life l ON l.id = e.life
+             JOIN conversation c ON c.id = l.conversation JOIN address d ON d.id = c.address
          WHERE e.position > ? ORDER BY e.position LIMIT ?";
     all(conn, sql, params![position, count(limit)], placed)
 }
 
 fn placed(row: &Row<'_>) -> rusqlite::Result<Placed> {
-    Ok(Placed { recorded: recorded(row)?, conversation: row.get(3)?, account: row.get(4)? })
+    let Json(entry) = row.get(5)?;
+    Ok(Placed { position: row.get(0)?, belongs: belongs(row)?, entry })
 }
 
-/// The session of a conversation by its row.
-pub(crate) fn session_of(conn: &Connection, conversation: i64) -> Read<Option<Session>> {
-    let sql = "SELECT session FROM session WHERE conversation = ?";
-    let session = maybe(conn, sql, [conversation], |row| row.get(0))?;
-    Ok(session.map(|Json(session)| session))
+fn belongs(row: &Row<'_>) -> rusqlite::Result<Belongs> {
+    Ok(Belongs {
+        life: row.get(1)?,
+        conversation: row.get(2)?,
+        owner: row.get(3)?,
+        account: row.get(4)?,
+    })
+}
+
+/// The first position at which time has come so far.
+pub(crate) fn position_at(conn: &Connection, at: Timestamp) -> Read<i64> {
+    // Time passes as entries are recorded, so the place is found by halving.
+    let next = "SELECT position, at FROM entry WHERE position >= ? ORDER BY position LIMIT 1";
+    let (mut low, mut high) = (1, crate::past::newest(conn)? + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let found: Option<(i64, i64)> =
+            maybe(conn, next, [middle], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        match found {
+            Some((position, when)) if when < at.as_millis() => low = position + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low)
 }
 
 /// What tells this store from every other.
@@ -400,12 +457,6 @@ fn by_address(to: &Address) -> [&str; 4] {
     [to.account.as_str(), to.chat.id.as_str(), thread, to.chat.kind.as_str()]
 }
 
-fn by_key(key: &SessionKey) -> [&str; 5] {
-    let thread = or_empty(key.thread.as_ref(), |id| id.as_str());
-    let member = or_empty(key.member.as_ref(), |id| id.as_str());
-    [key.account.as_str(), key.chat.as_str(), thread, key.kind.as_str(), member]
-}
-
-fn count(limit: usize) -> i64 {
+pub(crate) fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

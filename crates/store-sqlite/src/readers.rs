@@ -57,7 +57,7 @@ impl Readers {
         Ok(Self { queue, room: Arc::new(Semaphore::new(ROOM)), threads })
     }
 
-    /// Reads what is committed by now.
+    /// Reads what is committed by now. All of it is of one moment, however many statements it takes.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -67,7 +67,10 @@ impl Readers {
         self.queue.push(Box::new(move |conn| {
             drop(room);
             // Whoever stopped waiting does not want to know.
-            drop(sender.send(conn.and_then(work)));
+            drop(sender.send(conn.and_then(|conn| {
+                let _moment = conn.unchecked_transaction().map_err(store_error)?;
+                work(conn)
+            })));
         }))?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }

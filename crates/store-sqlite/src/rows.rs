@@ -39,7 +39,7 @@ pub(crate) fn insist(agrees: bool) -> rusqlite::Result<()> {
 #[error("a row does not agree with what led to it")]
 struct Strayed;
 
-/// The parts of an id that may be missing: ids are never empty, so '' stands for none.
+/// The parts of a key that may be missing: ids are never empty, so '' stands for none.
 pub(crate) fn or_empty<T>(id: Option<&T>, text: impl Fn(&T) -> &str) -> &str {
     id.map_or("", text)
 }
@@ -134,36 +134,66 @@ pub(crate) fn progress(row: &Row<'_>, from: usize) -> rusqlite::Result<Progress>
 
 /// Reads account, kind, chat and thread, beginning at a column.
 pub(crate) fn address(row: &Row<'_>, from: usize) -> rusqlite::Result<Address> {
-    let kind = match row.get_ref(from + 1)?.as_str()? {
-        "dm" => ChatKind::Dm,
-        "group" => ChatKind::Group,
-        "channel" => ChatKind::Channel,
-        "thread" => ChatKind::Thread,
-        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(from + 1, 0)),
-    };
-    let thread: String = row.get(from + 3)?;
-    let thread = (!thread.is_empty()).then(|| id(thread, ThreadId::new)).transpose()?;
     Ok(Address {
         account: id(row.get(from)?, AccountId::new)?,
-        chat: Chat { id: id(row.get(from + 2)?, ChatId::new)?, kind },
-        thread,
+        chat: Chat { id: id(row.get(from + 2)?, ChatId::new)?, kind: kind(row, from + 1)? },
+        thread: maybe_id(row, from + 3, ThreadId::new)?,
     })
 }
 
-/// Reads account, kind, chat, thread and member, beginning at a column.
+/// Reads account, kind, chat, thread, member and side, beginning at a column.
 pub(crate) fn key(row: &Row<'_>, from: usize) -> rusqlite::Result<SessionKey> {
-    let Address { account, chat, thread } = address(row, from)?;
-    let member: String = row.get(from + 4)?;
-    let member = (!member.is_empty()).then(|| id(member, SenderId::new)).transpose()?;
-    Ok(SessionKey { account, kind: chat.kind, chat: chat.id, thread, member })
+    let side: u32 = row.get(from + 5)?;
+    Ok(SessionKey {
+        account: id(row.get(from)?, AccountId::new)?,
+        kind: kind(row, from + 1)?,
+        chat: maybe_id(row, from + 2, ChatId::new)?,
+        thread: maybe_id(row, from + 3, ThreadId::new)?,
+        member: maybe_id(row, from + 4, SenderId::new)?,
+        side: (side > 0).then_some(side),
+    })
 }
 
-/// Where a session of this key is.
-pub(crate) fn address_of(key: &SessionKey) -> Address {
-    Address {
-        account: key.account.clone(),
-        chat: Chat { id: key.chat.clone(), kind: key.kind },
-        thread: key.thread.clone(),
+fn kind(row: &Row<'_>, column: usize) -> rusqlite::Result<ChatKind> {
+    match row.get_ref(column)?.as_str()? {
+        "dm" => Ok(ChatKind::Dm),
+        "group" => Ok(ChatKind::Group),
+        "channel" => Ok(ChatKind::Channel),
+        "thread" => Ok(ChatKind::Thread),
+        "forum" => Ok(ChatKind::Forum),
+        _ => Err(rusqlite::Error::IntegralValueOutOfRange(column, 0)),
+    }
+}
+
+fn maybe_id<T, E: std::error::Error + Send + Sync + 'static>(
+    row: &Row<'_>,
+    column: usize,
+    new: impl Fn(String) -> Result<T, E>,
+) -> rusqlite::Result<Option<T>> {
+    let text: String = row.get(column)?;
+    (!text.is_empty()).then(|| id(text, new)).transpose()
+}
+
+/// A key as it stands in columns.
+pub(crate) struct KeyColumns<'a> {
+    pub(crate) account: &'a str,
+    pub(crate) chat: &'a str,
+    pub(crate) thread: &'a str,
+    pub(crate) kind: &'static str,
+    pub(crate) member: &'a str,
+    pub(crate) side: u32,
+}
+
+impl<'a> KeyColumns<'a> {
+    pub(crate) fn of(key: &'a SessionKey) -> Self {
+        Self {
+            account: key.account.as_str(),
+            chat: or_empty(key.chat.as_ref(), |id| id.as_str()),
+            thread: or_empty(key.thread.as_ref(), |id| id.as_str()),
+            kind: key.kind.as_str(),
+            member: or_empty(key.member.as_ref(), |id| id.as_str()),
+            side: key.side.unwrap_or(0),
+        }
     }
 }
 

@@ -13,13 +13,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use talaria_model::SessionId;
 use talaria_session::Session;
-use talaria_store::{Closeness, Found, Query, SearchScope, StoreError, visible};
+use talaria_store::{
+    Closeness, Found, Owner, Query, Recorded, SearchScope, StoreError, Wanted, visible,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::index::{Index, Next, Place};
+use crate::index::{Help, Index, Next, Place, Whose};
+use crate::past;
 use crate::read::{self, Placed};
-use crate::sql::{is_passing, one, store_error};
+use crate::rows::{self, Json};
+use crate::sql::{all, is_passing, maybe, store_error};
 
 /// How long entries may wait for company before they are taken up.
 const COMPANY: Duration = Duration::from_millis(250);
@@ -33,11 +38,15 @@ const TAKEN_UP_FIRST: usize = 4096;
 /// How many searches may be queued; whoever finds the queue full waits.
 const ROOM: usize = 64;
 
-/// How many proposed entries are looked at for one search.
-const LOOKED_AT: usize = 20_000;
+/// How many proposed entries are looked at in each step of a search.
+const LOOKED_AT: usize = 4_000;
 
 /// How many of the newest entries are looked through when the index cannot help.
 const LOOKED_THROUGH: usize = 2_000;
+
+/// A place with no more entries is looked through at once: that is faster than asking the index again.
+/// Tests have smaller places.
+const SMALL: usize = if cfg!(test) { 8 } else { 1_500 };
 
 /// Where searches are handed in. Dropping it waits until they are done.
 pub(crate) struct Search {
@@ -49,7 +58,8 @@ pub(crate) struct Search {
 
 enum Ask {
     Wake,
-    Find { scope: SearchScope, query: Query, limit: usize, answer: Answer },
+    Forget(Vec<i64>),
+    Find { wanted: Wanted, query: Query, answer: Answer },
 }
 
 struct Answer {
@@ -80,15 +90,24 @@ impl Search {
         }
     }
 
+    /// Entries are gone. One that stays in the index does no harm: it is proposed and not found.
+    pub(crate) fn forget(&self, positions: Vec<i64>) {
+        if !positions.is_empty()
+            && let Some(asks) = &self.asks
+        {
+            // It stopped; whoever searches is told.
+            drop(asks.send(Ask::Forget(positions)));
+        }
+    }
+
     pub(crate) async fn find(
         &self,
-        scope: SearchScope,
+        wanted: Wanted,
         query: Query,
-        limit: usize,
     ) -> Result<Vec<Found>, StoreError> {
         let room = self.room.clone().acquire_owned().await.map_err(|_| stopped())?;
         let (sender, found) = oneshot::channel();
-        let ask = Ask::Find { scope, query, limit, answer: Answer { sender, _room: room } };
+        let ask = Ask::Find { wanted, query, answer: Answer { sender, _room: room } };
         self.asks.as_ref().ok_or_else(stopped)?.send(ask).map_err(|_| stopped())?;
         found.await.unwrap_or_else(|_| Err(stopped()))
     }
@@ -152,8 +171,7 @@ impl Shelf {
     fn index(&mut self, path: &Path, truth: &Connection) -> Result<&mut Index, Trouble> {
         if !matches!(self, Self::Open(_)) {
             let epoch = read::epoch(truth)?;
-            let newest =
-                one(truth, "SELECT coalesce(max(position), 0) FROM entry", [], |row| row.get(0))?;
+            let newest = past::newest(truth)?;
             let kept = match self {
                 Self::Unopened => Index::open(path, &epoch, newest)?,
                 Self::Unusable | Self::Open(_) => None,
@@ -197,8 +215,17 @@ impl Desk {
                         due = Due::Soon;
                     }
                 }
-                Ok(Ask::Find { scope, query, limit, answer }) => {
-                    let found = self.find(&scope, &query, limit);
+                Ok(Ask::Forget(positions)) => {
+                    let removed = self.mended(|desk| {
+                        let index = desk.shelf.index(&desk.path, &desk.truth)?;
+                        Ok(index.remove(&positions)?)
+                    });
+                    if let Err(error) = removed {
+                        tracing::warn!(%error, "the search index keeps entries that are gone");
+                    }
+                }
+                Ok(Ask::Find { wanted, query, answer }) => {
+                    let found = self.find(&wanted, &query);
                     // Whoever stopped waiting does not want to know.
                     drop(answer.sender.send(found));
                 }
@@ -218,13 +245,8 @@ impl Desk {
         }
     }
 
-    fn find(
-        &mut self,
-        scope: &SearchScope,
-        query: &Query,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        let Some(place) = self.place(scope)? else { return Ok(Vec::new()) };
+    fn find(&mut self, wanted: &Wanted, query: &Query) -> Result<Vec<Found>, StoreError> {
+        let Some(place) = self.place(wanted)? else { return Ok(Vec::new()) };
         self.mended(|desk| {
             match desk.take_up(TAKEN_UP_FIRST) {
                 Ok(Taken::All | Taken::Some) => {}
@@ -234,7 +256,7 @@ impl Desk {
                 }
                 Err(trouble) => return Err(trouble),
             }
-            desk.look_up(&place, query, limit)
+            desk.look_up(&place, wanted, query)
         })
     }
 
@@ -274,116 +296,197 @@ impl Desk {
     }
 
     /// None when there is nothing there.
-    fn place(&self, scope: &SearchScope) -> Result<Option<Place>, StoreError> {
-        match scope {
-            SearchScope::Conversation(key) => {
-                Ok(read::conversation(&self.truth, key)?.map(Place::Conversation))
-            }
+    fn place(&self, wanted: &Wanted) -> Result<Option<Place>, StoreError> {
+        let Some(whose) = self.whose(&wanted.scope)? else { return Ok(None) };
+        let position = |at| read::position_at(&self.truth, at);
+        let start = wanted.since.map_or(Ok(0), position)?;
+        let end = wanted.until.map_or(Ok(i64::MAX), position)?;
+        Ok(Some(Place { whose, spoken: wanted.spoken.clone(), positions: start..end }))
+    }
+
+    fn whose(&self, scope: &SearchScope) -> Result<Option<Whose>, StoreError> {
+        let truth = &self.truth;
+        Ok(match scope {
+            SearchScope::Everything => Some(Whose::Everybodys),
             SearchScope::Accounts(names) => {
                 let mut accounts = Vec::new();
                 for name in names {
-                    accounts.extend(read::account(&self.truth, name)?);
+                    accounts.extend(read::account(truth, name)?);
                 }
-                Ok((!accounts.is_empty()).then_some(Place::Accounts(accounts)))
+                (!accounts.is_empty()).then_some(Whose::Accounts(accounts))
             }
-        }
+            SearchScope::Owner(Owner::Person { account, person }) => {
+                match read::person(truth, account, person)? {
+                    Some(person) => {
+                        let sql = "SELECT id FROM conversation WHERE owner = ? AND owned_from > 0";
+                        let late = all(truth, sql, [person], |row| row.get(0))?;
+                        Some(Whose::Persons { person, late })
+                    }
+                    None => None,
+                }
+            }
+            SearchScope::Owner(Owner::Conversation(key)) => {
+                read::conversation(truth, key)?.map(Whose::Shared)
+            }
+            SearchScope::Conversation(key) => {
+                read::conversation(truth, key)?.map(Whose::Conversation)
+            }
+        })
     }
 
     fn look_up(
         &mut self,
         place: &Place,
+        wanted: &Wanted,
         query: &Query,
-        limit: usize,
     ) -> Result<Vec<Found>, Trouble> {
+        use Closeness::{Beginning, Substring, Words};
         let index = self.shelf.index(&self.path, &self.truth)?;
         let mut hits = Hits {
             truth: &self.truth,
             place,
+            wanted,
             query,
-            limit,
             found: Vec::new(),
-            sessions: HashMap::new(),
+            later: Vec::new(),
+            abouts: HashMap::new(),
             left: LOOKED_AT,
         };
-        if limit == 0 {
+        if wanted.limit == 0 {
             return Ok(hits.found);
         }
-        let words = query.words();
-        if words.is_empty() {
+        if query.words().is_empty() {
             // Nothing but signs, which the index does not know: every answer is as good.
-            hits.look_at_most(LOOKED_THROUGH);
-            index.propose_words(place, &words, |position| hits.look_at(position, |_| true))?;
+            hits.left = LOOKED_THROUGH;
+            index.propose_all(place, |position| hits.look_at(position, |_| Rank::Next))?;
             return Ok(hits.found);
         }
-        index.propose_words(place, &words, |position| {
-            hits.look_at(position, |closeness| closeness == Closeness::Words)
-        })?;
-        if query.may_be_unfinished() && hits.want_more() {
-            hits.look_at_most(LOOKED_AT);
-            index.propose_beginnings(place, &words, |position| {
-                hits.look_at(position, |closeness| closeness == Closeness::Beginning)
+        index.propose_words(place, query, |position| hits.look_at(position, only(Words)))?;
+        if !hits.want_more() {
+            return Ok(hits.found);
+        }
+        hits.left = LOOKED_THROUGH;
+        if index.is_small(place, SMALL)? {
+            let rank = |closeness| match closeness {
+                Words => Rank::Never,
+                Beginning => Rank::Next,
+                Substring => Rank::Later,
+            };
+            index.propose_all(place, |position| hits.look_at(position, rank))?;
+            return Ok(hits.with_later());
+        }
+        if query.may_be_unfinished() {
+            hits.left = LOOKED_AT;
+            index.propose_beginnings(place, query, |position| {
+                hits.look_at(position, only(Beginning))
             })?;
         }
         if hits.want_more() {
-            let parts = |closeness| closeness == Closeness::Substring;
-            if Index::knows_parts_like(query) {
-                hits.look_at_most(LOOKED_AT);
-                index.propose_parts(place, query, |position| hits.look_at(position, parts))?;
-            } else {
-                hits.look_at_most(LOOKED_THROUGH);
-                index.propose_words(place, &[], |position| hits.look_at(position, parts))?;
+            hits.left = LOOKED_AT;
+            let parts = |position| hits.look_at(position, only(Substring));
+            if index.propose_parts(place, query, parts)? == Help::None {
+                hits.left = LOOKED_THROUGH;
+                index.propose_all(place, |position| hits.look_at(position, only(Substring)))?;
             }
         }
         Ok(hits.found)
     }
 }
 
+/// Where an answer stands among the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    Next,
+    /// After all that are next.
+    Later,
+    Never,
+}
+
+fn only(wanted: Closeness) -> impl Fn(Closeness) -> Rank {
+    move |closeness| if closeness == wanted { Rank::Next } else { Rank::Never }
+}
+
 /// Looks at what the index proposes: the truth decides.
 struct Hits<'a> {
     truth: &'a Connection,
     place: &'a Place,
+    wanted: &'a Wanted,
     query: &'a Query,
-    limit: usize,
     found: Vec<Found>,
-    sessions: HashMap<i64, Session>,
+    later: Vec<Found>,
+    abouts: HashMap<i64, Option<About>>,
     left: usize,
+}
+
+/// What is told of a life beside what was said in it.
+#[derive(Clone)]
+struct About {
+    life: SessionId,
+    title: String,
+    session: Session,
 }
 
 impl Hits<'_> {
     fn want_more(&self) -> bool {
-        self.found.len() < self.limit
+        self.found.len() < self.wanted.limit
     }
 
-    fn look_at_most(&mut self, many: usize) {
-        self.left = many;
+    fn with_later(mut self) -> Vec<Found> {
+        let room = self.wanted.limit.saturating_sub(self.found.len());
+        self.found.extend(self.later.into_iter().take(room));
+        self.found
     }
 
     fn look_at(
         &mut self,
         position: i64,
-        wanted: impl Fn(Closeness) -> bool,
+        rank: impl Fn(Closeness) -> Rank,
     ) -> Result<Next, Trouble> {
-        self.left -= 1;
-        if let Some(placed) = read::entry_at(self.truth, position)?
-            && self.place.holds(&placed)
-            && let Some(hit) =
-                visible(&placed.recorded.entry.body).and_then(|text| self.query.find(text))
-            && wanted(hit.closeness)
-            && let Some(session) = self.session(placed.conversation)?
+        self.left = self.left.saturating_sub(1);
+        let placed = read::entry_at(self.truth, position, |belongs| self.place.holds(belongs))?;
+        if let Some(Placed { position, belongs, entry }) = placed
+            && self.wanted.allows(&entry)
+            && let Some(hit) = visible(&entry.body).and_then(|text| self.query.find(text))
+            && let rank = rank(hit.closeness)
+            && rank != Rank::Never
+            && (rank == Rank::Next || self.later.len() < self.wanted.limit)
+            && let Some(About { life, title, session }) = self.about(belongs.life)?
         {
-            let (key, at, title) = (session.key.clone(), session.at.clone(), session.title.clone());
-            let Placed { recorded, .. } = placed;
-            self.found.push(Found { key, at, title, recorded, excerpt: hit.excerpt });
+            let (key, at) = (session.key, session.at);
+            let recorded = Recorded { position: position.unsigned_abs(), session: life, entry };
+            let found = Found { key, at, title, recorded, excerpt: hit.excerpt };
+            match rank {
+                Rank::Next => self.found.push(found),
+                Rank::Later | Rank::Never => self.later.push(found),
+            }
         }
         Ok(if self.want_more() && self.left > 0 { Next::More } else { Next::Enough })
     }
 
-    fn session(&mut self, conversation: i64) -> Result<Option<&Session>, StoreError> {
-        if !self.sessions.contains_key(&conversation)
-            && let Some(session) = read::session_of(self.truth, conversation)?
-        {
-            self.sessions.insert(conversation, session);
+    fn about(&mut self, life: i64) -> Result<Option<About>, StoreError> {
+        if let Some(about) = self.abouts.get(&life) {
+            return Ok(about.clone());
         }
-        Ok(self.sessions.get(&conversation))
+        let about = about(self.truth, life)?;
+        self.abouts.insert(life, about.clone());
+        Ok(about)
     }
+}
+
+fn about(truth: &Connection, life: i64) -> Result<Option<About>, StoreError> {
+    let sql = "SELECT l.session, s.session,
+             CASE WHEN s.life = l.id THEN NULL ELSE l.past ->> '$.title' END,
+             a.name, d.kind, d.chat, d.thread, c.member, c.side,
+             coalesce(l.past ->> '$.id', l.session) = l.session
+         FROM life l JOIN session s ON s.conversation = l.conversation
+             JOIN conversation c ON c.id = l.conversation
+             JOIN address d ON d.id = c.address JOIN account a ON a.id = d.account
+         WHERE l.id = ?";
+    maybe(truth, sql, [life], |row| {
+        let Json(session): Json<Session> = row.get(1)?;
+        rows::insist(session.key == rows::key(row, 3)? && row.get(9)?)?;
+        let title: Option<String> = row.get(2)?;
+        let title = title.unwrap_or_else(|| session.title.clone());
+        Ok(About { life: rows::id(row.get(0)?, SessionId::new)?, title, session })
+    })
 }

@@ -3,16 +3,19 @@
 
 use rusqlite::{Connection, params};
 use talaria_model::{
-    AccountId, Act, Address, FileId, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Act, Address, EntryBody, FileId, Outbound, OutboundId, SenderId, Seq, SessionId,
+    Timestamp,
 };
 use talaria_session::{Ended, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Delivered, Form, JournalChange, JournalState, Leave, Progress, Settlement,
-    Stage, StoreError, files_of_act, files_of_entry, files_of_inbound,
+    Admitted, Branch, Commit, Delivered, Dropped, Form, JournalChange, JournalState, Leave, Owner,
+    Progress, Retirement, Rewind, Settlement, Stage, StoreError, files_of_act, files_of_entry,
+    files_of_inbound, may_expire, spared_until,
 };
 
+use crate::past::{self, Retired};
 use crate::rows::{
-    self, Holder, address_of, doubt_code, encode, holder_code, journal_detail, journal_state,
+    self, Holder, KeyColumns, doubt_code, encode, holder_code, journal_detail, journal_state,
     or_empty, stage_code,
 };
 use crate::sql::{all, execute, maybe, one};
@@ -70,7 +73,7 @@ impl Batch {
             }
             let conversation = match row.state {
                 DENIED => nobody(conn, account)?,
-                _ => conversation(conn, &row.key)?,
+                _ => known_conversation(conn, &row.key)?.id,
             };
             execute(
                 conn,
@@ -105,14 +108,32 @@ fn seq(row: i64) -> Seq {
 /// A step, encoded.
 pub(crate) struct Step {
     key: SessionKey,
+    person: Option<SenderId>,
     life: SessionId,
     restless: i64,
+    watched: bool,
+    spared: i64,
     updated: Timestamp,
+    active: Timestamp,
     session: String,
     journal: Vec<(Seq, i64, Option<String>)>,
-    entries: Vec<(SessionId, String, Vec<FileId>)>,
+    forwarded: Vec<(Seq, SessionKey)>,
+    dropped: Option<Dropped>,
+    retired: Option<Retired>,
+    branch: Option<Branch>,
+    rewinds: Vec<Rewind>,
+    entries: Vec<EntryRow>,
     outbox: Vec<Letter>,
     at: Timestamp,
+}
+
+struct EntryRow {
+    life: SessionId,
+    number: u32,
+    at: Timestamp,
+    summary: bool,
+    entry: String,
+    files: Vec<FileId>,
 }
 
 /// A parcel, encoded.
@@ -137,29 +158,45 @@ const IN_HAND: i64 = 2;
 
 impl Step {
     pub(crate) fn of(commit: Commit) -> Written<Self> {
-        let Commit { session, journal, entries, outbox, at } = commit;
-        let restless = match (session.hand(), session.waiting.is_empty()) {
+        let Commit { session, journal, forwarded, dropped, retired, branch, .. } = commit;
+        let Commit { rewinds, entries, outbox, at, .. } = commit;
+        let restless = match (session.hand(), session.is_restless()) {
             (Some(_), _) => IN_HAND,
-            (None, false) => WAITING,
-            (None, true) => QUIET,
+            (None, true) => WAITING,
+            (None, false) => QUIET,
         };
         let change = |JournalChange { seq, state }: JournalChange| {
             Ok((seq, journal_state(&state), journal_detail(&state)?))
         };
+        let row = |(life, entry): (SessionId, talaria_model::Entry)| {
+            let (number, at, entry_json) = (entry.number, entry.at, encode(&entry)?);
+            let summary = matches!(entry.body, EntryBody::Summary { .. });
+            let files = files_of_entry(&entry.body).cloned().collect();
+            Ok(EntryRow { life, number, at, summary, entry: entry_json, files })
+        };
+        let person = match Owner::of(&session) {
+            Owner::Person { person, .. } => Some(person),
+            Owner::Conversation(_) => None,
+        };
+        let retired =
+            retired.map(|Retirement { past, why }| Retired::of(past, Some(why))).transpose()?;
         Ok(Self {
+            person,
             restless,
+            watched: may_expire(&session),
+            spared: spared_until(&session).map_or(0, Timestamp::as_millis),
             updated: session.updated,
+            active: session.active,
             session: encode(&session)?,
             key: session.key,
             life: session.id,
             journal: journal.into_iter().map(change).collect::<Written<_>>()?,
-            entries: entries
-                .into_iter()
-                .map(|(life, entry)| {
-                    let files = files_of_entry(&entry.body).cloned().collect();
-                    Ok((life, encode(&entry)?, files))
-                })
-                .collect::<Written<_>>()?,
+            forwarded,
+            dropped,
+            retired,
+            branch,
+            rewinds,
+            entries: entries.into_iter().map(row).collect::<Written<_>>()?,
             outbox: outbox.iter().map(Letter::of).collect::<Written<_>>()?,
             at,
         })
@@ -170,25 +207,48 @@ impl Step {
     }
 
     pub(crate) fn write(self, conn: &Connection) -> Written<()> {
-        let conversation = conversation(conn, &self.key)?;
+        let conversation = self.conversation(conn)?;
         let mut lives = Lives { conversation, key: &self.key, known: Vec::with_capacity(1) };
-        lives.id(conn, &self.life)?;
-        execute(
-            conn,
-            "INSERT INTO session (conversation, restless, updated, session) VALUES (?, ?, ?, ?)
-             ON CONFLICT (conversation) DO UPDATE SET
-                 restless = excluded.restless, updated = excluded.updated, session = excluded.session",
-            params![conversation, self.restless, self.updated.as_millis(), self.session],
-        )?;
+        if let Some(branch) = &self.branch {
+            past::check_branch(conn, &self.key, conversation, branch)?;
+        }
+        let life = lives.id(conn, &self.life)?;
+        self.write_session(conn, conversation, life)?;
         for (seq, state, detail) in &self.journal {
             let sql = "UPDATE journal SET state = ?, detail = ? WHERE seq = ? AND state <> 5";
             execute(conn, sql, params![state, detail, seq_column(*seq)])?;
         }
-        for (life, entry, files) in &self.entries {
+        for (seq, to) in &self.forwarded {
+            let sql = "UPDATE journal SET conversation = ?, state = 0, detail = NULL
+                 WHERE seq = ? AND state <> 5";
+            let to = known_conversation(conn, to)?.id;
+            execute(conn, sql, params![to, seq_column(*seq)])?;
+        }
+        if let Some(Dropped { before, reason }) = &self.dropped {
+            let sql = "UPDATE journal SET state = 4, detail = ?
+                 WHERE conversation = ? AND state = 0 AND seq < ?";
+            execute(conn, sql, params![reason, conversation, seq_column(*before)])?;
+        }
+        if let Some(retired) = &self.retired {
+            let life = lives.id(conn, &retired.id)?;
+            past::retire(conn, life, retired)?;
+        }
+        if let Some(branch) = &self.branch {
+            let to = lives.id(conn, &branch.to)?;
+            past::branch(conn, to, branch)?;
+        }
+        for rewind in &self.rewinds {
+            let life = lives.id(conn, &rewind.session)?;
+            past::rewind(conn, life, rewind, self.at)?;
+        }
+        let mut position = if self.entries.is_empty() { 0 } else { past::newest(conn)? };
+        for EntryRow { life, number, at, summary, entry, files } in &self.entries {
             let life = lives.id(conn, life)?;
-            let sql = "INSERT INTO entry (conversation, life, entry) VALUES (?, ?, ?)";
-            execute(conn, sql, params![conversation, life, entry])?;
-            hold(conn, Holder::Entry, conn.last_insert_rowid(), files)?;
+            position += 1;
+            let sql = "INSERT INTO entry (position, life, number, at, summary, rewound, entry)
+                 VALUES (?, ?, ?, ?, ?, 0, ?)";
+            execute(conn, sql, params![position, life, number, at.as_millis(), summary, entry])?;
+            hold(conn, Holder::Entry, position, files)?;
         }
         for letter in &self.outbox {
             lives.id(conn, &letter.id.session)?;
@@ -201,6 +261,45 @@ impl Step {
             }
         }
         Ok(())
+    }
+
+    /// The row of the conversation, which belongs to whom the session says.
+    fn conversation(&self, conn: &Connection) -> Written<i64> {
+        let known = known_conversation(conn, &self.key)?;
+        if known.person.as_deref() != self.person.as_ref().map(SenderId::as_str) {
+            let sql = "SELECT EXISTS (SELECT 1 FROM life WHERE conversation = ?)";
+            let began: bool = one(conn, sql, [known.id], |row| row.get(0))?;
+            let owner = self.person.as_ref();
+            let owner = owner.map(|name| person(conn, &self.key.account, name)).transpose()?;
+            let owned_from = if began { past::newest(conn)? } else { 0 };
+            let sql = "UPDATE conversation SET owner = ?, owned_from = ? WHERE id = ?";
+            execute(conn, sql, params![owner, owned_from, known.id])?;
+        }
+        Ok(known.id)
+    }
+
+    fn write_session(&self, conn: &Connection, conversation: i64, life: i64) -> Written<()> {
+        execute(
+            conn,
+            "INSERT INTO session
+                 (conversation, life, restless, watched, spared, updated, active, session)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT (conversation) DO UPDATE SET
+                 life = excluded.life, restless = excluded.restless, watched = excluded.watched,
+                 spared = excluded.spared, updated = excluded.updated, active = excluded.active,
+                 session = excluded.session",
+            params![
+                conversation,
+                life,
+                self.restless,
+                self.watched,
+                self.spared,
+                self.updated.as_millis(),
+                self.active.as_millis(),
+                self.session,
+            ],
+        )
+        .map(drop)
     }
 }
 
@@ -281,7 +380,7 @@ fn hold(conn: &Connection, holder: Holder, row: i64, files: &[FileId]) -> Writte
 }
 
 /// Forgets which files a row names that is not there any more.
-fn let_go(conn: &Connection, holder: Holder, row: i64) -> Written<()> {
+pub(crate) fn let_go(conn: &Connection, holder: Holder, row: i64) -> Written<()> {
     let sql = "DELETE FROM file_use WHERE holder = ? AND row = ?";
     execute(conn, sql, params![holder_code(holder), row]).map(drop)
 }
@@ -454,48 +553,74 @@ fn account(conn: &Connection, account: &AccountId) -> Written<i64> {
     Ok(conn.last_insert_rowid())
 }
 
-fn address(conn: &Connection, to: &Address) -> Written<i64> {
-    let sql = "SELECT d.id FROM account a JOIN address d ON d.account = a.id
-         WHERE a.name = ? AND d.chat = ? AND d.thread = ? AND d.kind = ?";
-    let thread = or_empty(to.thread.as_ref(), |id| id.as_str());
-    let (chat, kind) = (to.chat.id.as_str(), to.chat.kind.as_str());
-    let known = params![to.account.as_str(), chat, thread, kind];
+fn person(conn: &Connection, of: &AccountId, name: &SenderId) -> Written<i64> {
+    let account = account(conn, of)?;
+    let known = params![account, name.as_str()];
+    let sql = "SELECT id FROM person WHERE account = ? AND name = ?";
     if let Some(id) = maybe(conn, sql, known, |row| row.get(0))? {
         return Ok(id);
     }
-    let account = account(conn, &to.account)?;
+    execute(conn, "INSERT INTO person (account, name) VALUES (?, ?)", known)?;
+    Ok(conn.last_insert_rowid())
+}
+
+fn address(conn: &Connection, to: &Address) -> Written<i64> {
+    let thread = or_empty(to.thread.as_ref(), |id| id.as_str());
+    place(conn, &to.account, to.chat.id.as_str(), thread, to.chat.kind.as_str())
+}
+
+/// The row of an address, or of what a key has in the place of one.
+fn place(conn: &Connection, of: &AccountId, chat: &str, thread: &str, kind: &str) -> Written<i64> {
+    let sql = "SELECT d.id FROM account a JOIN address d ON d.account = a.id
+         WHERE a.name = ? AND d.chat = ? AND d.thread = ? AND d.kind = ?";
+    let known = params![of.as_str(), chat, thread, kind];
+    if let Some(id) = maybe(conn, sql, known, |row| row.get(0))? {
+        return Ok(id);
+    }
+    let account = account(conn, of)?;
     let sql = "INSERT INTO address (account, chat, thread, kind) VALUES (?, ?, ?, ?)";
     execute(conn, sql, params![account, chat, thread, kind])?;
     Ok(conn.last_insert_rowid())
 }
 
 /// The conversation of an account that stands for everybody who was not let in: a stranger can come
-/// from as many chats as they like. It is at no chat, since a chat's id is never empty.
+/// from as many chats as they like. It is at no chat, and of a kind that no chat is.
 fn nobody(conn: &Connection, account: i64) -> Written<i64> {
     let sql = "SELECT c.id FROM address d JOIN conversation c ON c.address = d.id
-         WHERE d.account = ? AND d.chat = '' AND d.thread = '' AND d.kind = 'dm' AND c.member = ''";
+         WHERE d.account = ? AND d.chat = '' AND d.thread = '' AND d.kind = 'nobody'";
     if let Some(id) = maybe(conn, sql, [account], |row| row.get(0))? {
         return Ok(id);
     }
-    let sql = "INSERT INTO address (account, chat, thread, kind) VALUES (?, '', '', 'dm')";
+    let sql = "INSERT INTO address (account, chat, thread, kind) VALUES (?, '', '', 'nobody')";
     execute(conn, sql, [account])?;
-    let sql = "INSERT INTO conversation (address, member) VALUES (?, '')";
-    execute(conn, sql, [conn.last_insert_rowid()])?;
-    Ok(conn.last_insert_rowid())
+    begin_conversation(conn, conn.last_insert_rowid(), "", 0)
 }
 
-fn conversation(conn: &Connection, key: &SessionKey) -> Written<i64> {
-    let member = or_empty(key.member.as_ref(), |id| id.as_str());
-    let sql = "SELECT c.id FROM account a JOIN address d ON d.account = a.id
-             JOIN conversation c ON c.address = d.id
-         WHERE a.name = ? AND d.chat = ? AND d.thread = ? AND d.kind = ? AND c.member = ?";
-    let thread = or_empty(key.thread.as_ref(), |id| id.as_str());
-    let known = params![key.account.as_str(), key.chat.as_str(), thread, key.kind.as_str(), member];
-    if let Some(id) = maybe(conn, sql, known, |row| row.get(0))? {
-        return Ok(id);
+/// A conversation and whose it is.
+struct Conversation {
+    id: i64,
+    person: Option<String>,
+}
+
+fn known_conversation(conn: &Connection, key: &SessionKey) -> Written<Conversation> {
+    let KeyColumns { account, chat, thread, kind, member, side } = KeyColumns::of(key);
+    let sql = "SELECT c.id, p.name FROM account a JOIN address d ON d.account = a.id
+             JOIN conversation c ON c.address = d.id LEFT JOIN person p ON p.id = c.owner
+         WHERE a.name = ? AND d.chat = ? AND d.thread = ? AND d.kind = ?
+             AND c.member = ? AND c.side = ?";
+    let known = params![account, chat, thread, kind, member, side];
+    let row = |row: &rusqlite::Row<'_>| Ok(Conversation { id: row.get(0)?, person: row.get(1)? });
+    if let Some(conversation) = maybe(conn, sql, known, row)? {
+        return Ok(conversation);
     }
-    let address = address(conn, &address_of(key))?;
-    let sql = "INSERT INTO conversation (address, member) VALUES (?, ?)";
-    execute(conn, sql, params![address, member])?;
+    let address = place(conn, &key.account, chat, thread, kind)?;
+    let id = begin_conversation(conn, address, member, side)?;
+    Ok(Conversation { id, person: None })
+}
+
+fn begin_conversation(conn: &Connection, address: i64, member: &str, side: u32) -> Written<i64> {
+    let sql = "INSERT INTO conversation (address, side, owner, owned_from, member)
+         VALUES (?, ?, NULL, 0, ?)";
+    execute(conn, sql, params![address, side, member])?;
     Ok(conn.last_insert_rowid())
 }

@@ -1,7 +1,9 @@
 //! What is written together.
 
-use talaria_model::{AccountId, Entry, Inbound, Outbound, Seq, SessionId, Timestamp, TurnId};
-use talaria_session::{Session, SessionKey};
+use talaria_model::{
+    AccountId, Entry, Inbound, Outbound, SenderId, Seq, SessionId, Timestamp, TurnId,
+};
+use talaria_session::{Past, Retired, Session, SessionKey};
 
 /// A batch as a platform delivered it.
 #[derive(Debug, Clone)]
@@ -60,6 +62,16 @@ pub struct Commit {
     pub session: Session,
     /// Journal rows that change.
     pub journal: Vec<JournalChange>,
+    /// Journal rows that are another session's, which has not read them yet.
+    pub forwarded: Vec<(Seq, SessionKey)>,
+    /// Rows that nobody has read and nobody will.
+    pub dropped: Option<Dropped>,
+    /// The life that gives way to another one.
+    pub retired: Option<Retirement>,
+    /// The life that begins as a branch of another one.
+    pub branch: Option<Branch>,
+    /// What is taken back, before anything is appended.
+    pub rewinds: Vec<Rewind>,
     /// Entries to append, each with the life of the conversation it belongs to.
     pub entries: Vec<(SessionId, Entry)>,
     /// What has to be delivered, lowered to what the platform can do, in order. A parcel whose
@@ -67,4 +79,65 @@ pub struct Commit {
     pub outbox: Vec<Outbound>,
     /// When the step was taken.
     pub at: Timestamp,
+}
+
+impl Commit {
+    /// A step that changes the session's state and nothing else.
+    pub fn of(session: Session, at: Timestamp) -> Self {
+        Self {
+            session,
+            journal: Vec::new(),
+            forwarded: Vec::new(),
+            dropped: None,
+            retired: None,
+            branch: None,
+            rewinds: Vec::new(),
+            entries: Vec::new(),
+            outbox: Vec::new(),
+            at,
+        }
+    }
+}
+
+/// Closes the unread rows of a conversation that arrived before a moment: nobody will answer them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The first row that stays.
+    pub before: Seq,
+    /// What `JournalState::Ignored` will say.
+    pub reason: String,
+}
+
+/// A life gives way to another and can be gone back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retirement {
+    /// What is kept of it beside its entries.
+    pub past: Past,
+    /// What for.
+    pub why: Retired,
+}
+
+/// A life begins with what another one of the same owner remembers. Nothing is copied, and what
+/// becomes of the other afterwards does not change it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The other life.
+    pub from: SessionId,
+    /// The life that begins. It must not have begun already.
+    pub to: SessionId,
+    /// The last entry that both have in common.
+    pub upto: u32,
+}
+
+/// Takes entries back. They are not forgotten: `Reading::Everything` shows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewind {
+    /// Of this life.
+    pub session: SessionId,
+    /// The first of them.
+    pub from: u32,
+    /// The last of them.
+    pub upto: u32,
+    /// Who wants it; none when it is nobody in particular.
+    pub by: Option<SenderId>,
 }

@@ -10,7 +10,7 @@ pub enum Use {
     /// It was part of something that is over: somebody may want to see it once more.
     Past,
     /// Something that is not over needs it: a message that no turn has answered, an entry of a
-    /// conversation with a turn in hand, a parcel that has not arrived.
+    /// conversation with a turn in hand or of one that such a conversation branched off, a parcel that has not arrived.
     Present,
 }
 
@@ -25,7 +25,8 @@ pub fn files_of_inbound(inbound: &Inbound) -> impl Iterator<Item = &FileId> {
 /// The files that an act takes along.
 pub fn files_of_act(act: &Act) -> impl Iterator<Item = &FileId> {
     ids(match act {
-        Act::Post(content) | Act::Draft(content) | Act::Edit { content, .. } => &content.files,
+        Act::Post(content) | Act::Edit { content, .. } => &content.files,
+        Act::Draft(draft) => &draft.content.files,
         Act::Delete { .. } | Act::React { .. } | Act::Typing => &[],
     })
 }
@@ -34,9 +35,10 @@ pub fn files_of_act(act: &Act) -> impl Iterator<Item = &FileId> {
 pub fn files_of_entry(body: &EntryBody) -> impl Iterator<Item = &FileId> {
     ids(match body {
         EntryBody::Said { files, .. }
+        | EntryBody::Aside { files, .. }
         | EntryBody::Answered { files, .. }
         | EntryBody::Returned { files, .. } => files,
-        EntryBody::Aside { .. } | EntryBody::Noticed { .. } => &[],
+        EntryBody::Noticed { .. } | EntryBody::Summary { .. } => &[],
     })
 }
 

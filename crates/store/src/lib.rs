@@ -8,6 +8,8 @@
 mod commit;
 pub mod contract;
 mod files;
+mod history;
+mod lives;
 mod memory;
 mod outbox;
 mod progress;
@@ -20,13 +22,20 @@ use talaria_model::{
 };
 use talaria_session::{Ended, Session, SessionKey};
 
-pub use commit::{Admitted, Commit, Delivered, JournalChange, JournalState};
+pub use commit::{
+    Admitted, Branch, Commit, Delivered, Dropped, JournalChange, JournalState, Retirement, Rewind,
+};
 pub use files::{Use, files_of_act, files_of_entry, files_of_inbound};
+pub use history::{History, Walk};
+pub use lives::{
+    Fit, Life, Name, Named, Owner, Presence, Reading, Rewound, Totals, is_spared, may_expire,
+    remembered, spared_until, without,
+};
 pub use memory::MemoryStore;
 pub use outbox::{Failed, Leave, Parcel, ParcelState, Settlement, Told, Untold};
 pub use progress::{Doubt, Form, Progress, Stage};
-pub use query::{Closeness, Hit, Query, fold, visible, words};
-pub use reading::{Counts, Found, Recorded, SearchScope, Summary};
+pub use query::{Closeness, Hit, Part, Query, fold, pairs, stands_alone, visible, words};
+pub use reading::{Counts, Found, Kept, Recorded, SearchScope, Spoken, Summary, Wanted};
 
 /// What has to survive. Every method that writes returns once the write is on disk.
 #[async_trait]
@@ -43,12 +52,13 @@ pub trait Store: Send + Sync + 'static {
     /// The session, if there is one. Its rules are the default; the caller sets them.
     async fn load(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
 
-    /// Makes one step of a session durable: its state, journal changes, entries and parcels. With a
-    /// step that leaves the session without a turn in hand, previews of its lives named here that
-    /// no text replaced have served their purpose and end.
+    /// Makes one step of a session durable: its state, journal changes, lives, entries and parcels.
+    /// With a step that leaves the session without a turn in hand, previews of its lives named here
+    /// that no text replaced have served their purpose and end.
     ///
     /// A change to a row that was forgotten or not let in and a parcel that is there already change
-    /// nothing. A life that belongs to another conversation is refused as damage, and nothing is written.
+    /// nothing. A life that belongs to another conversation, a branch off another owner's life or off
+    /// none, and a branch to a life that has begun are refused as damage, and nothing is written.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
     /// Journal rows of a session that no step has taken yet, in order.
@@ -58,7 +68,9 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<(Seq, Inbound)>, StoreError>;
 
-    /// The newest entries of one life of a conversation, oldest first.
+    /// What an agent reads of one life: its newest entries that were not taken back, oldest first. The
+    /// newest summary stands where what it sums up stood, and counts as one of them; it is never left
+    /// out.
     async fn history(&self, session: &SessionId, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
     /// Names a preview that is about to be posted. Its delivery's final text will replace it. It is
@@ -135,8 +147,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Summary>, StoreError>;
 
-    /// The newest entries of a conversation over all its lives that stand before `before`, oldest
-    /// first.
+    /// The newest entries of a conversation over all its lives that were not taken back and stand
+    /// before `before`, oldest first. What a branch has in common with another life is there once.
     async fn transcript(
         &self,
         key: &SessionKey,
@@ -145,13 +157,72 @@ pub trait Store: Send + Sync + 'static {
     ) -> Result<Vec<Recorded>, StoreError>;
 
     /// Entries that contain all the words, or the text as a substring, best first and newest first
-    /// among equals. `Query` says what answers.
-    async fn search(
+    /// among equals. `Query` says what answers. What was taken back does not.
+    async fn search(&self, wanted: &Wanted) -> Result<Vec<Found>, StoreError>;
+
+    /// One life of a conversation.
+    async fn life(&self, id: &SessionId) -> Result<Option<Life>, StoreError>;
+
+    /// The lives of conversations, the most recently used first, beginning after one of them.
+    async fn lives(
         &self,
-        scope: SearchScope,
-        query: &str,
+        scope: &SearchScope,
+        after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<Found>, StoreError>;
+    ) -> Result<Vec<Life>, StoreError>;
+
+    /// The life that a person means by a name: its id, its title, or the beginning of one of them.
+    /// Only what fits best is meant, and only what is in the scope.
+    async fn named(
+        &self,
+        scope: &SearchScope,
+        name: &str,
+        limit: usize,
+    ) -> Result<Named, StoreError>;
+
+    /// Gives a life another title. A life that its conversation is in is given one by a step of its
+    /// session, while a gateway runs: this would be overwritten.
+    async fn rename(&self, life: &SessionId, title: &str) -> Result<(), StoreError>;
+
+    /// How much was used, by lives in which something happened since.
+    async fn totals(
+        &self,
+        scope: &SearchScope,
+        since: Option<Timestamp>,
+    ) -> Result<Totals, StoreError>;
+
+    /// Sessions in which something was said at this time or later.
+    async fn active_since(
+        &self,
+        since: Timestamp,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError>;
+
+    /// Sessions that may be over by their reset policy: nothing was said in them since, nothing is to
+    /// be done in them, and they were not put away.
+    async fn quiet_since(
+        &self,
+        since: Timestamp,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError>;
+
+    /// Says that a life is about to be put away, and is told how often that was said of it.
+    async fn put_away(&self, life: &SessionId) -> Result<u32, StoreError>;
+
+    /// The entries of one life, oldest first, beginning after a position; what it has in common with
+    /// the life it is a branch of is among them.
+    async fn entries(
+        &self,
+        life: &SessionId,
+        reading: Reading,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Kept>, StoreError>;
+
+    /// What was taken back in a life, oldest first.
+    async fn rewinds(&self, life: &SessionId) -> Result<Vec<Rewound>, StoreError>;
 
     /// How much of everything there is.
     async fn counts(&self) -> Result<Counts, StoreError>;
@@ -160,6 +231,20 @@ pub trait Store: Send + Sync + 'static {
     /// ended since; says how many. Entries stay. Time is taken to pass as rows arrive: what stands
     /// behind a jump of the clock is forgotten with what stands before it.
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError>;
+
+    /// Forgets lives in which nothing was said since, with all that was recorded in them; says how
+    /// many. Those stay that others are branches of, whose session is spared (`is_spared`) or in
+    /// `spare`, and to whose conversation something is still to be read or delivered.
+    async fn forget_lives(&self, since: Timestamp, spare: &[SessionKey])
+    -> Result<u64, StoreError>;
+
+    /// Forgets entries that were recorded before; says how many. Those of a life with a turn in hand
+    /// stay. Time is taken to pass as entries are recorded.
+    async fn forget_entries(&self, before: Timestamp) -> Result<u64, StoreError>;
+
+    /// Gives room that was freed by forgetting back to the disk, a little at a time; says how many
+    /// bytes.
+    async fn shrink(&self) -> Result<u64, StoreError>;
 }
 
 /// Why a store did not do it.

@@ -3,6 +3,7 @@
 //! Clones share what they hold, so a clone taken after a "crash" is the store as it comes back. It
 //! looks through everything it has to answer a question: it is for tests and short lives.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,22 +12,24 @@ use talaria_model::{
     AccountId, Address, Entry, EventId, FileId, Inbound, Outbound, OutboundId, Seq, SessionId,
     Timestamp,
 };
-use talaria_session::{Ended, Session, SessionKey};
+use talaria_session::{Ended, Past, Retired, Session, SessionKey};
 
 use crate::{
-    Admitted, Closeness, Commit, Counts, Delivered, Failed, Found, JournalState, Leave, Parcel,
-    Progress, Query, Recorded, SearchScope, Settlement, Stage, Store, StoreError, Summary, Told,
-    Untold, Use, files_of_act, files_of_entry, files_of_inbound, visible,
+    Admitted, Branch, Closeness, Commit, Counts, Delivered, Failed, Fit, Found, History,
+    JournalState, Kept, Leave, Life, Name, Named, Owner, Parcel, Presence, Progress, Query,
+    Reading, Recorded, Rewind, Rewound, SearchScope, Settlement, Stage, Store, StoreError, Summary,
+    Told, Totals, Untold, Use, Walk, Wanted, files_of_act, files_of_entry, files_of_inbound,
+    is_spared, may_expire, remembered, visible, without,
 };
 
 /// A store whose content lives as long as its last clone.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<Memory>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Memory {
     /// A life of the process has begun and has not been closed.
     alive: bool,
     cursors: HashMap<AccountId, String>,
@@ -34,14 +37,40 @@ struct Kept {
     keys: Vec<SessionKey>,
     addresses: Vec<Address>,
     sessions: HashMap<SessionKey, Session>,
-    lives: HashMap<SessionId, SessionKey>,
+    owners: HashMap<SessionKey, Owner>,
+    /// In the order in which they began.
+    lives: Vec<Begun>,
     last_seq: u64,
     journal: BTreeMap<u64, Row>,
     seen: HashMap<(AccountId, EventId), Seq>,
-    entries: Vec<(SessionKey, Recorded)>,
+    last_position: u64,
+    entries: BTreeMap<u64, Written>,
+    /// With the life they were made in, until that is forgotten.
+    rewinds: Vec<(Option<SessionId>, Rewound)>,
     last_place: u64,
     outbox: BTreeMap<u64, Post>,
     places: HashMap<OutboundId, u64>,
+}
+
+/// A life that has begun.
+#[derive(Debug)]
+struct Begun {
+    id: SessionId,
+    key: SessionKey,
+    retired: Option<(Past, Option<Retired>)>,
+    branched_from: Option<SessionId>,
+    borrowed: Vec<Borrowed>,
+    put_away: u32,
+}
+
+/// A stretch of another life's entries, as they stood when a branch was made.
+#[derive(Debug, Clone)]
+struct Borrowed {
+    from: SessionId,
+    numbers: (u32, u32),
+    /// The newest entry and the number of rewinds at that time.
+    position: u64,
+    rewinds: usize,
 }
 
 #[derive(Debug)]
@@ -51,6 +80,14 @@ struct Row {
     inbound: Inbound,
     state: JournalState,
     at: Timestamp,
+}
+
+#[derive(Debug)]
+struct Written {
+    key: SessionKey,
+    recorded: Recorded,
+    /// Its place among the rewinds.
+    rewound: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -76,18 +113,31 @@ impl Post {
     }
 }
 
+impl Begun {
+    /// Whether an entry of another life is one of its own too.
+    fn borrows(&self, written: &Written) -> bool {
+        let Recorded { position, session, entry } = &written.recorded;
+        self.borrowed.iter().any(|borrowed| {
+            borrowed.from == *session
+                && (borrowed.numbers.0..=borrowed.numbers.1).contains(&entry.number)
+                && *position <= borrowed.position
+                && written.rewound.is_none_or(|place| place >= borrowed.rewinds)
+        })
+    }
+}
+
 impl MemoryStore {
     /// A store with nothing in it.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, Memory> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl Memory {
     fn mention(&mut self, key: &SessionKey) {
         if !self.keys.contains(key) {
             self.keys.push(key.clone());
@@ -132,9 +182,6 @@ impl Kept {
     }
 
     fn use_of(&self, file: &FileId) -> Use {
-        let in_hand = |key: &SessionKey| {
-            self.sessions.get(key).is_some_and(|session| session.hand().is_some())
-        };
         let journal = self
             .journal
             .values()
@@ -147,9 +194,9 @@ impl Kept {
             });
         let entries = self
             .entries
-            .iter()
-            .filter(|(_, recorded)| files_of_entry(&recorded.entry.body).any(|held| held == file))
-            .map(|(key, _)| if in_hand(key) { Use::Present } else { Use::Past });
+            .values()
+            .filter(|written| files_of_entry(&written.recorded.entry.body).any(|held| held == file))
+            .map(|written| if self.is_needed(written) { Use::Present } else { Use::Past });
         let outbox = self
             .outbox
             .values()
@@ -158,9 +205,171 @@ impl Kept {
         journal.chain(entries).chain(outbox).max().unwrap_or(Use::None)
     }
 
+    /// Whether a turn is in hand in the conversation of an entry, or in a branch that has it.
+    fn is_needed(&self, written: &Written) -> bool {
+        let mut in_hand = self.sessions.values().filter(|session| session.hand().is_some());
+        in_hand.any(|session| {
+            let begun = self.begun(&session.id);
+            session.key == written.key || begun.is_some_and(|begun| begun.borrows(written))
+        })
+    }
+
     fn is_restless(&self, key: &SessionKey) -> bool {
-        let busy = |session: &Session| session.hand().is_some() || !session.waiting.is_empty();
-        self.sessions.get(key).is_some_and(busy) || self.has_unread(key)
+        self.sessions.get(key).is_some_and(Session::is_restless) || self.has_unread(key)
+    }
+
+    fn begun(&self, life: &SessionId) -> Option<&Begun> {
+        self.lives.iter().find(|begun| begun.id == *life)
+    }
+
+    fn begun_mut(&mut self, life: &SessionId) -> Option<&mut Begun> {
+        self.lives.iter_mut().find(|begun| begun.id == *life)
+    }
+
+    fn owner(&self, key: &SessionKey) -> Owner {
+        self.owners.get(key).cloned().unwrap_or_else(|| Owner::Conversation(key.clone()))
+    }
+
+    fn holds(&self, scope: &SearchScope, key: &SessionKey) -> bool {
+        match scope {
+            SearchScope::Everything => true,
+            SearchScope::Accounts(accounts) => accounts.contains(&key.account),
+            SearchScope::Owner(owner) => self.owner(key) == *owner,
+            SearchScope::Conversation(only) => key == only,
+        }
+    }
+
+    /// The lives that a step names, or why it must not be taken.
+    fn check(&self, commit: &Commit) -> Result<HashSet<SessionId>, StoreError> {
+        let key = &commit.session.key;
+        let lives: HashSet<SessionId> = std::iter::once(&commit.session.id)
+            .chain(commit.retired.iter().map(|retirement| &retirement.past.id))
+            .chain(commit.branch.iter().map(|branch| &branch.to))
+            .chain(commit.rewinds.iter().map(|rewind| &rewind.session))
+            .chain(commit.entries.iter().map(|(life, _)| life))
+            .chain(commit.outbox.iter().map(|outbound| &outbound.id.session))
+            .cloned()
+            .collect();
+        let damaged = |reason| Err(StoreError::Damaged { reason });
+        for life in &lives {
+            if self.begun(life).is_some_and(|begun| begun.key != *key) {
+                return damaged(format!("{life} is a life of another conversation than {key}"));
+            }
+        }
+        if let Some(Branch { from, to, .. }) = &commit.branch {
+            if self.begun(to).is_some() {
+                return damaged(format!("{to} has begun and cannot become a branch"));
+            }
+            let owner = Owner::of(&commit.session);
+            let own = |begun: &Begun| begun.key == *key || self.owner(&begun.key) == owner;
+            if !self.begun(from).is_some_and(own) {
+                return damaged(format!("{from} is no life of the owner of {key}"));
+            }
+        }
+        Ok(lives)
+    }
+
+    fn branch(&mut self, branch: &Branch) {
+        let Some(source) = self.begun(&branch.from) else { return };
+        let (position, rewinds) = (self.last_position, self.rewinds.len());
+        let whole =
+            Borrowed { from: branch.from.clone(), numbers: (0, u32::MAX), position, rewinds };
+        let mut borrowed: Vec<Borrowed> = source.borrowed.iter().cloned().chain([whole]).collect();
+        for borrowed in &mut borrowed {
+            borrowed.numbers.1 = borrowed.numbers.1.min(branch.upto);
+        }
+        borrowed.retain(|borrowed| borrowed.numbers.0 <= borrowed.numbers.1);
+        let from = Some(branch.from.clone());
+        if let Some(begun) = self.begun_mut(&branch.to) {
+            (begun.borrowed, begun.branched_from) = (borrowed, from);
+        }
+    }
+
+    fn rewind(&mut self, rewind: &Rewind, at: Timestamp) {
+        let Rewind { session: life, from, upto, by } = rewind.clone();
+        let within = |entry: &Entry| (from..=upto).contains(&entry.number);
+        let count = self.standing(&life).filter(|entry| within(&entry.recorded.entry)).count();
+        let place = self.rewinds.len();
+        for written in self.entries.values_mut() {
+            let recorded = &written.recorded;
+            if recorded.session == life && within(&recorded.entry) && written.rewound.is_none() {
+                written.rewound = Some(place);
+            }
+        }
+        if let Some(begun) = self.begun_mut(&life) {
+            let cut = |borrowed: Borrowed| {
+                without(borrowed.numbers, (from, upto))
+                    .into_iter()
+                    .map(move |numbers| Borrowed { numbers, ..borrowed.clone() })
+            };
+            begun.borrowed =
+                std::mem::take(&mut begun.borrowed).into_iter().flat_map(cut).collect();
+        }
+        let entries = u32::try_from(count).unwrap_or(u32::MAX);
+        self.rewinds.push((Some(life), Rewound { from, upto, entries, by, at }));
+    }
+
+    /// The entries of a life, oldest first, with what it has in common with others.
+    fn all_of<'a>(&'a self, life: &'a SessionId) -> impl DoubleEndedIterator<Item = &'a Written> {
+        let begun = self.begun(life);
+        let lent = move |written: &Written| begun.is_some_and(|begun| begun.borrows(written));
+        let entries = self.entries.values();
+        entries.filter(move |written| written.recorded.session == *life || lent(written))
+    }
+
+    fn standing<'a>(&'a self, life: &'a SessionId) -> impl DoubleEndedIterator<Item = &'a Written> {
+        let own = move |written: &Written| written.recorded.session == *life;
+        self.all_of(life).filter(move |written| !own(written) || written.rewound.is_none())
+    }
+
+    fn life(&self, begun: &Begun) -> Life {
+        let session = self.sessions.get(&begun.key).filter(|session| session.id == begun.id);
+        let (past, presence) = match (session, &begun.retired) {
+            (Some(session), _) => (session.past(), Presence::Present),
+            (None, Some((past, why))) => (past.clone(), Presence::Past { why: *why }),
+            (None, None) => {
+                let posts = self.outbox.values().map(|post| &post.outbound.id);
+                let deliveries = posts.filter(|id| id.session == begun.id).map(|id| id.delivery);
+                let own = self.entries.values().map(|written| &written.recorded);
+                let own = own.filter(|recorded| recorded.session == begun.id);
+                let entries = own.map(|recorded| &recorded.entry);
+                let past = remembered(&begun.id, entries, deliveries.max().unwrap_or(0));
+                (past, Presence::Past { why: None })
+            }
+        };
+        Life {
+            key: begun.key.clone(),
+            owner: self.owner(&begun.key),
+            past,
+            presence,
+            branched_from: begun.branched_from.clone(),
+        }
+    }
+
+    /// The most recently used first.
+    fn lives_in(&self, scope: &SearchScope) -> Vec<Life> {
+        let in_scope = self.lives.iter().rev().filter(|begun| self.holds(scope, &begun.key));
+        let mut lives: Vec<Life> = in_scope.map(|begun| self.life(begun)).collect();
+        lives.sort_by_key(|life| Reverse(life.past.active));
+        lives
+    }
+
+    fn is_busy(&self, begun: &Begun, since: Timestamp, spare: &[SessionKey]) -> bool {
+        let is_source = |other: &Begun| {
+            other.id != begun.id && other.borrowed.iter().any(|borrowed| borrowed.from == begun.id)
+        };
+        let is_open = |post: &Post| {
+            post.outbound.id.session == begun.id
+                && (post.progress.is_open() || post.progress.stage == Stage::Previewing)
+        };
+        let present = self.sessions.get(&begun.key).filter(|session| session.id == begun.id);
+        self.lives.iter().any(is_source)
+            || self.outbox.values().any(is_open)
+            || present.is_some_and(|session| {
+                is_spared(session, since)
+                    || spare.contains(&session.key)
+                    || self.has_unread(&session.key)
+            })
     }
 }
 
@@ -202,23 +411,32 @@ impl Store for MemoryStore {
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         let mut kept = self.lock();
-        let Commit { session, journal, entries, outbox, at } = commit;
+        let lives = kept.check(&commit)?;
+        let Commit { session, journal, forwarded, dropped, retired, branch, .. } = commit;
+        let Commit { rewinds, entries, outbox, at, .. } = commit;
         let key = session.key.clone();
-        let lives: HashSet<SessionId> = std::iter::once(&session.id)
+
+        kept.mention(&key);
+        kept.owners.insert(key.clone(), Owner::of(&session));
+        // In the order in which the step names them.
+        let named = std::iter::once(&session.id)
+            .chain(retired.iter().map(|retirement| &retirement.past.id))
+            .chain(branch.iter().map(|branch| &branch.to))
+            .chain(rewinds.iter().map(|rewind| &rewind.session))
             .chain(entries.iter().map(|(life, _)| life))
-            .chain(outbox.iter().map(|outbound| &outbound.id.session))
-            .cloned()
-            .collect();
-        for life in &lives {
-            if kept.lives.get(life).is_some_and(|other| *other != key) {
-                return Err(StoreError::Damaged {
-                    reason: format!("{life} is a life of another conversation than {key}"),
+            .chain(outbox.iter().map(|outbound| &outbound.id.session));
+        for life in named {
+            if kept.begun(life).is_none() {
+                kept.lives.push(Begun {
+                    id: life.clone(),
+                    key: key.clone(),
+                    retired: None,
+                    branched_from: None,
+                    borrowed: Vec::new(),
+                    put_away: 0,
                 });
             }
         }
-
-        kept.mention(&key);
-        kept.lives.extend(lives.iter().map(|life| (life.clone(), key.clone())));
         for change in journal {
             if let Some(row) = kept.journal.get_mut(&change.seq.0)
                 && !matches!(row.state, JournalState::Denied(_))
@@ -226,9 +444,32 @@ impl Store for MemoryStore {
                 row.state = change.state;
             }
         }
+        for (seq, to) in forwarded {
+            kept.mention(&to);
+            if let Some(row) = kept.journal.get_mut(&seq.0)
+                && !matches!(row.state, JournalState::Denied(_))
+            {
+                (row.key, row.state) = (to, JournalState::Unread);
+            }
+        }
+        if let Some(dropped) = dropped {
+            for (_, row) in kept.journal.range_mut(..dropped.before.0) {
+                if row.key == key && row.state == JournalState::Unread {
+                    row.state = JournalState::Ignored(dropped.reason.clone());
+                }
+            }
+        }
+        if let Some(branch) = branch {
+            kept.branch(&branch);
+        }
+        for rewind in rewinds {
+            kept.rewind(&rewind, at);
+        }
         for (session, entry) in entries {
-            let position = kept.entries.len() as u64 + 1;
-            kept.entries.push((key.clone(), Recorded { position, session, entry }));
+            kept.last_position += 1;
+            let position = kept.last_position;
+            let recorded = Recorded { position, session, entry };
+            kept.entries.insert(position, Written { key: key.clone(), recorded, rewound: None });
         }
         for outbound in outbox {
             kept.decide(outbound, at);
@@ -239,6 +480,11 @@ impl Store for MemoryStore {
                     post.progress.end_preview();
                 }
             }
+        }
+        if let Some(retirement) = retired
+            && let Some(begun) = kept.begun_mut(&retirement.past.id)
+        {
+            begun.retired = Some((retirement.past, Some(retirement.why)));
         }
         kept.sessions.insert(key, session);
         Ok(())
@@ -260,13 +506,14 @@ impl Store for MemoryStore {
 
     async fn history(&self, session: &SessionId, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let kept = self.lock();
-        let newest = kept
-            .entries
-            .iter()
-            .rev()
-            .filter(|(_, recorded)| recorded.session == *session)
-            .map(|(_, recorded)| recorded.entry.clone());
-        Ok(oldest_first(newest.take(limit)))
+        let entry = |written: &Written| written.recorded.entry.clone();
+        let mut history = History::new(limit);
+        for written in kept.standing(session).rev() {
+            if history.take(entry(written)) == Walk::Stop {
+                break;
+            }
+        }
+        history.finish(kept.standing(session).map(entry).map(Ok))
     }
 
     async fn preview(&self, outbound: &Outbound) -> Result<(), StoreError> {
@@ -459,32 +706,29 @@ impl Store for MemoryStore {
         let kept = self.lock();
         let newest = kept
             .entries
-            .iter()
+            .values()
             .rev()
-            .filter(|(of, _)| of == key)
-            .filter(|(_, recorded)| before.is_none_or(|before| recorded.position < before))
-            .map(|(_, recorded)| recorded.clone());
-        Ok(oldest_first(newest.take(limit)))
+            .filter(|written| written.key == *key && written.rewound.is_none())
+            .map(|written| &written.recorded)
+            .filter(|recorded| before.is_none_or(|before| recorded.position < before));
+        Ok(oldest_first(newest.take(limit).cloned()))
     }
 
-    async fn search(
-        &self,
-        scope: SearchScope,
-        query: &str,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        let Some(query) = Query::new(query) else { return Ok(Vec::new()) };
+    async fn search(&self, wanted: &Wanted) -> Result<Vec<Found>, StoreError> {
+        let Some(query) = Query::new(&wanted.text) else { return Ok(Vec::new()) };
         let kept = self.lock();
-        let in_scope = |key: &SessionKey| match &scope {
-            SearchScope::Accounts(accounts) => accounts.contains(&key.account),
-            SearchScope::Conversation(only) => key == only,
-        };
+        let standing = kept.entries.values().rev().filter(|written| written.rewound.is_none());
         let mut found: Vec<(Closeness, Found)> = Vec::new();
-        for (key, recorded) in kept.entries.iter().rev().filter(|(key, _)| in_scope(key)) {
-            let hit = visible(&recorded.entry.body).and_then(|text| query.find(text));
+        for Written { key, recorded, .. } in
+            standing.filter(|written| kept.holds(&wanted.scope, &written.key))
+        {
+            let text = visible(&recorded.entry.body).filter(|_| wanted.allows(&recorded.entry));
+            let hit = text.and_then(|text| query.find(text));
             if let (Some(hit), Some(session)) = (hit, kept.sessions.get(key)) {
-                let (key, at, title) = (key.clone(), session.at.clone(), session.title.clone());
-                let recorded = recorded.clone();
+                let retired = kept.begun(&recorded.session).and_then(|life| life.retired.as_ref());
+                let past = retired.filter(|(past, _)| past.id != session.id);
+                let title = past.map_or(&session.title, |(past, _)| &past.title).clone();
+                let (key, at, recorded) = (key.clone(), session.at.clone(), recorded.clone());
                 found.push((
                     hit.closeness,
                     Found { key, at, title, recorded, excerpt: hit.excerpt },
@@ -492,7 +736,132 @@ impl Store for MemoryStore {
             }
         }
         found.sort_by_key(|(closeness, _)| *closeness);
-        Ok(found.into_iter().map(|(_, found)| found).take(limit).collect())
+        Ok(found.into_iter().map(|(_, found)| found).take(wanted.limit).collect())
+    }
+
+    async fn life(&self, id: &SessionId) -> Result<Option<Life>, StoreError> {
+        let kept = self.lock();
+        Ok(kept.begun(id).map(|begun| kept.life(begun)))
+    }
+
+    async fn lives(
+        &self,
+        scope: &SearchScope,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<Life>, StoreError> {
+        let lives = self.lock().lives_in(scope);
+        let start = after.and_then(|after| lives.iter().position(|life| life.past.id == *after));
+        Ok(lives.into_iter().skip(start.map_or(0, |at| at + 1)).take(limit).collect())
+    }
+
+    async fn named(
+        &self,
+        scope: &SearchScope,
+        name: &str,
+        limit: usize,
+    ) -> Result<Named, StoreError> {
+        let Some(name) = Name::new(name) else { return Ok(Named::Nothing) };
+        let mut fitting: Vec<(Fit, Life)> = self
+            .lock()
+            .lives_in(scope)
+            .into_iter()
+            .filter_map(|life| Some((name.fits(&life.past.id, &life.past.title)?, life)))
+            .collect();
+        let best = fitting.iter().map(|(fit, _)| *fit).min();
+        fitting.retain(|(fit, _)| Some(*fit) == best);
+        Ok(Named::of(fitting.into_iter().map(|(_, life)| life).take(limit).collect()))
+    }
+
+    async fn rename(&self, life: &SessionId, title: &str) -> Result<(), StoreError> {
+        let mut kept = self.lock();
+        let Some(begun) = kept.begun(life) else { return Ok(()) };
+        let (key, mut past) = (begun.key.clone(), kept.life(begun).past);
+        if let Some(session) = kept.sessions.get_mut(&key).filter(|session| session.id == *life) {
+            session.title = title.to_owned();
+        } else if let Some(begun) = kept.begun_mut(life) {
+            past.title = title.to_owned();
+            let why = begun.retired.take().and_then(|(_, why)| why);
+            begun.retired = Some((past, why));
+        }
+        Ok(())
+    }
+
+    async fn totals(
+        &self,
+        scope: &SearchScope,
+        since: Option<Timestamp>,
+    ) -> Result<Totals, StoreError> {
+        let mut totals = Totals::default();
+        for Life { past, .. } in self.lock().lives_in(scope) {
+            if since.is_none_or(|since| past.active >= since) {
+                totals.add(past.turns.saturating_sub(past.copied), past.usage, past.cost);
+            }
+        }
+        Ok(totals)
+    }
+
+    async fn active_since(
+        &self,
+        since: Timestamp,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError> {
+        let kept = self.lock();
+        let rest = following(&kept.keys, after.as_ref()).iter();
+        let active = |key: &&SessionKey| {
+            kept.sessions.get(*key).is_some_and(|session| session.active >= since)
+        };
+        Ok(rest.filter(active).take(limit).cloned().collect())
+    }
+
+    async fn quiet_since(
+        &self,
+        since: Timestamp,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError> {
+        let kept = self.lock();
+        let rest = following(&kept.keys, after.as_ref()).iter();
+        let quiet = |key: &&SessionKey| {
+            kept.sessions.get(*key).is_some_and(|session| {
+                session.active < since && may_expire(session) && !session.is_restless()
+            })
+        };
+        Ok(rest.filter(quiet).take(limit).cloned().collect())
+    }
+
+    async fn put_away(&self, life: &SessionId) -> Result<u32, StoreError> {
+        let mut kept = self.lock();
+        let Some(begun) = kept.begun_mut(life) else { return Ok(0) };
+        begun.put_away += 1;
+        Ok(begun.put_away)
+    }
+
+    async fn entries(
+        &self,
+        life: &SessionId,
+        reading: Reading,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Kept>, StoreError> {
+        let kept = self.lock();
+        let rewound = |written: &Written| {
+            let own = written.recorded.session == *life;
+            written.rewound.filter(|_| own).map(|place| kept.rewinds[place].1.clone())
+        };
+        let wanted = kept
+            .all_of(life)
+            .filter(|written| after.is_none_or(|after| written.recorded.position > after))
+            .map(|written| Kept { recorded: written.recorded.clone(), rewound: rewound(written) })
+            .filter(|kept| reading == Reading::Everything || kept.rewound.is_none());
+        Ok(wanted.take(limit).collect())
+    }
+
+    async fn rewinds(&self, life: &SessionId) -> Result<Vec<Rewound>, StoreError> {
+        let kept = self.lock();
+        let own = kept.rewinds.iter().filter(|(of, _)| of.as_ref() == Some(life));
+        Ok(own.map(|(_, rewound)| rewound.clone()).collect())
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -542,6 +911,51 @@ impl Store for MemoryStore {
             stays
         });
         Ok((rows - kept.journal.len() + posts - kept.outbox.len()) as u64)
+    }
+
+    async fn forget_lives(
+        &self,
+        since: Timestamp,
+        spare: &[SessionKey],
+    ) -> Result<u64, StoreError> {
+        let mut kept = self.lock();
+        let mut forgotten = 0;
+        // From the youngest on: a branch goes before what it is a branch of.
+        for place in (0..kept.lives.len()).rev() {
+            let begun = &kept.lives[place];
+            if kept.life(begun).past.active >= since || kept.is_busy(begun, since, spare) {
+                continue;
+            }
+            let Begun { id, key, .. } = kept.lives.remove(place);
+            kept.entries.retain(|_, written| written.recorded.session != id);
+            for (of, _) in kept.rewinds.iter_mut().filter(|(of, _)| of.as_ref() == Some(&id)) {
+                *of = None;
+            }
+            if kept.sessions.get(&key).is_some_and(|session| session.id == id) {
+                kept.sessions.remove(&key);
+            }
+            forgotten += 1;
+        }
+        Ok(forgotten)
+    }
+
+    async fn forget_entries(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let mut kept = self.lock();
+        let all = kept.entries.len();
+        let in_hand: HashSet<SessionId> = kept
+            .sessions
+            .values()
+            .filter(|session| session.hand().is_some())
+            .map(|session| session.id.clone())
+            .collect();
+        kept.entries.retain(|_, Written { recorded, .. }| {
+            recorded.entry.at >= before || in_hand.contains(&recorded.session)
+        });
+        Ok((all - kept.entries.len()) as u64)
+    }
+
+    async fn shrink(&self) -> Result<u64, StoreError> {
+        Ok(0)
     }
 }
 

@@ -24,7 +24,7 @@ pub fn visible(body: &EntryBody) -> Option<&str> {
         | EntryBody::Aside { text, .. }
         | EntryBody::Answered { text, .. }
         | EntryBody::Noticed { text, .. } => Some(text),
-        EntryBody::Returned { .. } => None,
+        EntryBody::Returned { .. } | EntryBody::Summary { .. } => None,
     }
 }
 
@@ -51,6 +51,20 @@ pub fn words(folded: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Whether a word is one character of a script without spaces, or a picture.
+pub fn stands_alone(word: &str) -> bool {
+    word.chars().next().is_some_and(|first| Kind::of(first) == Kind::Alone)
+}
+
+/// Every two characters of a folded text that follow each other and are words each.
+pub fn pairs(folded: &str) -> impl Iterator<Item = &str> {
+    let characters = folded.char_indices().zip(folded.char_indices().skip(1));
+    let alone = |c: char| Kind::of(c) == Kind::Alone;
+    characters
+        .filter(move |((_, first), (_, second))| alone(*first) && alone(*second))
+        .map(|((start, _), (at, second))| &folded[start..at + second.len_utf8()])
+}
+
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
@@ -64,6 +78,31 @@ pub struct Hit {
     pub closeness: Closeness,
     /// The text around the match, with the match between `\u{2}` and `\u{3}`.
     pub excerpt: String,
+}
+
+/// What a word of a text is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// It is this.
+    Whole(&'a str),
+    /// It begins with this.
+    Beginning(&'a str),
+    /// It ends with this.
+    End(&'a str),
+    /// It has this in it.
+    Within(&'a str),
+}
+
+impl Part<'_> {
+    /// Whether a word is like that.
+    pub fn fits(self, word: &str) -> bool {
+        match self {
+            Self::Whole(part) => word == part,
+            Self::Beginning(part) => word.starts_with(part),
+            Self::End(part) => word.ends_with(part),
+            Self::Within(part) => word.contains(part),
+        }
+    }
 }
 
 /// How well a text answers; the best is the least.
@@ -94,6 +133,23 @@ impl Query {
     /// signs. A text that answers by a beginning has all but the last, and one that begins so.
     pub fn words(&self) -> Vec<&str> {
         words(&self.whole).collect()
+    }
+
+    /// What the words of every text are like that has the query somewhere in it. Empty when the query
+    /// has nothing but signs.
+    pub fn parts(&self) -> Vec<Part<'_>> {
+        let letter = |c: Option<char>| c.is_some_and(|c| Kind::of(c) == Kind::Letter);
+        let begins = letter(self.whole.chars().next());
+        let ends = letter(self.whole.chars().next_back());
+        let words = self.words();
+        let last = words.len().saturating_sub(1);
+        let part = |(at, word)| match (begins && at == 0, ends && at == last) {
+            (true, true) => Part::Within(word),
+            (true, false) => Part::End(word),
+            (false, true) => Part::Beginning(word),
+            (false, false) => Part::Whole(word),
+        };
+        words.into_iter().enumerate().map(part).collect()
     }
 
     /// Whether the last word may be unfinished: a short one would begin too many.
@@ -358,12 +414,21 @@ mod tests {
             let begins = |start: &&str| words(&folded).any(|other| other.starts_with(start));
             let wanted = query.words();
             match query.find(&text).map(|hit| hit.closeness) {
-                Some(Closeness::Words) => prop_assert!(wanted.iter().all(has)),
+                Some(Closeness::Words) => {
+                    prop_assert!(wanted.iter().all(has));
+                    let has = |pair: &str| pairs(&folded).any(|other| other == pair);
+                    prop_assert!(pairs(query.folded()).all(has));
+                }
                 Some(Closeness::Beginning) => {
                     let (last, others) = wanted.split_last().expect("a beginning is a word");
                     prop_assert!(begins(last) && others.iter().all(has));
                 }
                 Some(Closeness::Substring) | None => {}
+            }
+            if folded.contains(query.folded()) {
+                for part in query.parts() {
+                    prop_assert!(words(&folded).any(|word| part.fits(word)), "{:?}", part);
+                }
             }
         }
 

@@ -1,7 +1,9 @@
 //! What people and pages read.
 
-use talaria_model::{AccountId, Address, Entry, SessionId, Timestamp, Usage};
+use talaria_model::{AccountId, Address, Cost, Entry, EntryBody, SessionId, Timestamp, Usage};
 use talaria_session::{Session, SessionKey};
+
+use crate::{Owner, Rewound};
 
 /// A conversation in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct Summary {
     pub turns: u32,
     /// Tokens in its present life.
     pub usage: Usage,
+    /// What they cost.
+    pub cost: Cost,
 }
 
 impl Summary {
@@ -36,6 +40,7 @@ impl Summary {
             busy: session.hand().is_some(),
             turns: session.turns,
             usage: session.usage,
+            cost: session.cost,
         }
     }
 }
@@ -51,13 +56,85 @@ pub struct Recorded {
     pub entry: Entry,
 }
 
-/// Where to look. There is no "everywhere": whoever asks names what is theirs.
+/// An entry that is kept, whether or not it was taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The entry.
+    pub recorded: Recorded,
+    /// When it was taken back, and by whom.
+    pub rewound: Option<Rewound>,
+}
+
+/// Where to look. What is not known is in no scope but `Everything`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchScope {
+    /// Every conversation there is. For the operator.
+    Everything,
     /// Every conversation on these accounts.
     Accounts(Vec<AccountId>),
+    /// Every conversation of one owner, in whatever chat.
+    Owner(Owner),
     /// One conversation, over all its lives.
     Conversation(SessionKey),
+}
+
+/// What is looked for. Time is taken to pass as entries are recorded: what stands behind a jump of the
+/// clock may be missed between two moments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Where.
+    pub scope: SearchScope,
+    /// Words, or a part of a text.
+    pub text: String,
+    /// Only what was said in these ways; empty for any.
+    pub spoken: Vec<Spoken>,
+    /// Not before this.
+    pub since: Option<Timestamp>,
+    /// Before this.
+    pub until: Option<Timestamp>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+impl Wanted {
+    /// Whatever was said, whenever.
+    pub fn new(scope: SearchScope, text: impl Into<String>, limit: usize) -> Self {
+        Self { scope, text: text.into(), spoken: Vec::new(), since: None, until: None, limit }
+    }
+
+    /// Whether an entry may answer, whatever its text.
+    pub fn allows(&self, entry: &Entry) -> bool {
+        let spoken = Spoken::of(&entry.body);
+        spoken.is_some_and(|spoken| self.spoken.is_empty() || self.spoken.contains(&spoken))
+            && self.since.is_none_or(|since| entry.at >= since)
+            && self.until.is_none_or(|until| entry.at < until)
+    }
+}
+
+/// Who said something that people see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Spoken {
+    /// A person, to the agent.
+    Said,
+    /// A person, to the gateway.
+    Aside,
+    /// The agent.
+    Answered,
+    /// The gateway.
+    Noticed,
+}
+
+impl Spoken {
+    /// None for what people do not see.
+    pub fn of(body: &EntryBody) -> Option<Self> {
+        match body {
+            EntryBody::Said { .. } => Some(Self::Said),
+            EntryBody::Aside { .. } => Some(Self::Aside),
+            EntryBody::Answered { .. } => Some(Self::Answered),
+            EntryBody::Noticed { .. } => Some(Self::Noticed),
+            EntryBody::Returned { .. } | EntryBody::Summary { .. } => None,
+        }
+    }
 }
 
 /// Something found.
@@ -67,7 +144,7 @@ pub struct Found {
     pub key: SessionKey,
     /// Where.
     pub at: Address,
-    /// What that conversation is about.
+    /// What that conversation is about in the life in which it was said.
     pub title: String,
     /// The entry.
     pub recorded: Recorded,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use talaria_agent::{Agent, Preview, Running, Turn, events};
-use talaria_model::{AgentEvent, Failure, Word};
+use talaria_model::{AgentEvent, Cost, Failure, Usage, Word};
 use tokio::sync::{mpsc, watch};
 
 /// One thing a scripted agent does.
@@ -60,7 +60,10 @@ impl Agent for ScriptedAgent {
         let script = played.scripts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         played.turns.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
         let events = events(|emitter| async move {
-            let failed = |failure| AgentEvent::Failed { failure, said: String::new() };
+            let failed = |failure| {
+                let (said, usage, cost) = (String::new(), Usage::default(), Cost::UNKNOWN);
+                AgentEvent::Failed { failure, said, usage, cost }
+            };
             for scene in script.unwrap_or_default() {
                 match scene {
                     Scene::Shows(text) => drop(preview.send_replace(text)),

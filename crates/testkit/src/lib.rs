@@ -23,7 +23,7 @@ pub use echo::{Token, complete, echo, mentioned};
 pub use llm::{Asked, FakeLlm, Hold, Pace, Reply, ScriptedCall};
 pub use process::{Clutter, GatewayProcess, Home, Launch, Usage};
 pub use vendor::{
-    Act, Arrived, Choice, Conduct, Happened, Refusal, Said, Shown, Truth, Vendor, VendorSettings,
-    Violation,
+    Act, Arrived, Author, Choice, Conduct, Happened, Overheard, Place, Quote, Refusal, Said, Shown,
+    Truth, Vendor, VendorSettings, Violation,
 };
 pub use waiting::within;

@@ -14,9 +14,9 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
 use talaria_model::{
-    AccountId, Act, Address, Capabilities, Choice, ChoiceId, Choices, Content, Drafts, Edits,
-    FileId, FileRef, Files, Idempotency, Inbound, InboundKind, Outbound, OutboundId, Receipt, Seq,
-    SessionId, Typing,
+    AccountId, Act, Address, Capabilities, ChatKind, Choice, ChoiceId, Choices, Content, Draft,
+    Drafts, Edits, FileId, FileRef, Files, Idempotency, Inbound, InboundKind, KnownBy, Outbound,
+    OutboundId, Receipt, SenderKind, Seq, SessionId, Typing,
 };
 use talaria_platform::{
     Account, Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation,
@@ -160,6 +160,7 @@ async fn connect<H: PlatformHarness>(harness: &mut H, cursor: Option<Cursor>) ->
         clock: Arc::new(SystemClock),
         files: Arc::new(EmptyShelf),
         archive: Arc::new(EmptyShelf),
+        menu: Arc::new([]),
         hosts: Arc::default(),
         folder: harness.folder(),
         cursor,
@@ -272,6 +273,10 @@ pub async fn what_it_says_about_itself_is_complete<H: PlatformHarness>() {
     assert!(!spec.label.is_empty());
     assert!(spec.about.ends_with('.'), "one sentence: {:?}", spec.about);
     assert!(spec.guide.starts_with("# "), "a guide has a title");
+    if let Some(note) = spec.note {
+        assert!(note.ends_with('.') && !note.contains('\n'), "a sentence or two: {note:?}");
+        assert!(note.chars().count() <= 400, "it is part of every prompt: {note:?}");
+    }
     let schema = (registration.schema)().to_value();
     assert_eq!(schema["additionalProperties"], json!(false), "unknown settings are refused");
     for (name, setting) in schema["properties"].as_object().into_iter().flatten() {
@@ -317,8 +322,14 @@ pub async fn an_event_says_where_it_happened_and_who_caused_it<H: PlatformHarnes
     for inbound in [&first, &second] {
         assert_eq!(inbound.to.account, account_id(), "an event names its own account");
     }
-    assert_eq!(first.from.id, second.from.id, "a person is the same person");
+    assert_eq!(first.from, second.from, "a person is the same person");
+    assert_eq!(first.from.kind, SenderKind::Person, "and no program");
     assert_eq!(first.to, second.to, "a chat is the same chat");
+    assert_eq!(first.source, second.source, "of which the same is known");
+    if first.to.chat.kind != ChatKind::Dm {
+        let known_by = first.source.known_by;
+        assert_eq!(known_by, KnownBy::Chat, "a chat of several people always has an id");
+    }
 }
 
 pub async fn the_same_event_has_the_same_id_and_another_one_has_not<H: PlatformHarness>() {
@@ -415,12 +426,8 @@ pub async fn what_lower_yields_is_shown<H: PlatformHarness>() {
         id: ChoiceId::new(format!("call-1.{n}")).expect("an id"),
         label: format!("Answer {n} & <more>"),
     };
-    let file = FileRef {
-        id: FileId::new("ab".repeat(32)).expect("an id"),
-        name: "notes.txt".into(),
-        mime: "text/plain".into(),
-        size: 12,
-    };
+    let file =
+        FileRef::new(FileId::new("ab".repeat(32)).expect("an id"), "notes.txt", "text/plain", 12);
     let max = can.text.max as usize;
     let contents = [
         Content::text("**bold**, `code`, [link](https://example.org), <b>not HTML</b> & 𝄞"),
@@ -453,12 +460,17 @@ pub async fn growing_answers_and_edits_are_shown_where_they_can_be<H: PlatformHa
     }
     if can.drafts != Drafts::Never {
         for text in ["once", "once upon"] {
-            let draft = act(&to, 1, Act::Draft(Content::text(text)));
+            let draft = act(&to, 1, Act::Draft(Content::text(text).into()));
             let (sent, shown) = connection.send(&mut harness, &draft).await;
             assert!(sent.is_ok(), "{sent:?}");
             assert_eq!(shown.kind, Kind::Draft);
             assert!(shown.text.contains(text), "{shown:?}");
         }
+        let doing = Some("searching".to_owned());
+        let wordless = act(&to, 1, Act::Draft(Draft { doing, ..Draft::default() }));
+        let (sent, shown) = connection.send(&mut harness, &wordless).await;
+        assert!(sent.is_ok(), "what the agent does can be shown before it writes: {sent:?}");
+        assert_eq!(shown.kind, Kind::Draft);
     }
     let (sent, shown) = connection.send(&mut harness, &post(&to, 1, "once upon a time")).await;
     assert_eq!(shown.kind, Kind::Post, "the answer replaces its draft");

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::{Value, json};
-use talaria_agent::{Agent, Preview, Turn};
+use talaria_agent::{Agent, History, Preview, Situation, Turn};
 use talaria_model::{
-    AccountId, Address, AgentEvent, Chat, ChatId, ChatKind, Sender, SenderId, SessionId, TurnId,
+    AccountId, Address, AgentEvent, Attended, Chat, ChatId, ChatKind, Sender, SenderId, SessionId,
+    Task, TurnId,
 };
 use talaria_testkit::{
     Conduct, FakeLlm, Hold, Refusal, Reply, Scene, ScriptedAgent, ScriptedCall, Token, Vendor,
@@ -256,21 +257,30 @@ async fn a_scripted_agent_plays_one_script_per_turn() {
         files: Vec::new(),
         reasoning: None,
         usage: Default::default(),
+        cost: Default::default(),
     };
     let agent =
         ScriptedAgent::new([vec![Scene::Shows(preview.clone()), Scene::Reports(finished.clone())]]);
+    let at = Address {
+        account: AccountId::literal("a"),
+        chat: Chat { id: ChatId::literal("c"), kind: ChatKind::Dm },
+        thread: None,
+    };
     let turn = Turn {
         id: TurnId { session: SessionId::literal("s"), number: 1 },
-        at: Address {
-            account: AccountId::literal("a"),
-            chat: Chat { id: ChatId::literal("c"), kind: ChatKind::Dm },
-            thread: None,
-        },
-        from: Sender { id: SenderId::literal("alice"), name: None },
+        situation: std::sync::Arc::new(Situation::at(at.clone())),
+        at,
+        from: Sender::new(SenderId::literal("alice")),
         entries: Vec::new(),
+        history: History::Whole,
         started: Vec::new(),
         asked: None,
         limit: LIMIT,
+        model: None,
+        effort: None,
+        task: Task::Answer,
+        skills: Vec::new(),
+        attended: Attended::Yes,
     };
     let mut running = agent.start(turn.clone());
     assert_eq!(running.events.next().await, Some(finished));

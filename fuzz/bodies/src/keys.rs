@@ -1,8 +1,8 @@
 //! Which events share a session.
 
 use talaria_model::{
-    AccountId, Address, Chat, ChatId, ChatKind, EventId, Inbound, InboundKind, Message, Sender,
-    SenderId, ThreadId, Timestamp,
+    AccountId, Address, Chat, ChatId, ChatKind, EventId, Inbound, InboundKind, KnownBy, Message,
+    Sender, SenderId, Source, ThreadId, Timestamp,
 };
 use talaria_session::{GroupSessions, Scope, SessionKey, ThreadSessions};
 
@@ -39,28 +39,41 @@ fn fields(inbound: &Inbound, scope: Scope) -> Vec<Option<String>> {
         _ if is_thread => scope.threads == ThreadSessions::PerMember,
         _ => scope.groups == GroupSessions::PerMember,
     };
+    let person = inbound.from.alt.as_ref().unwrap_or(&inbound.from.id).to_string();
+    let place = match (chat.kind, inbound.source.known_by) {
+        (ChatKind::Dm, KnownBy::Sender) => Some(person.clone()),
+        (ChatKind::Dm, KnownBy::Nothing) => None,
+        _ => Some(chat.id.to_string()),
+    };
     vec![
         Some(account.to_string()),
         Some(chat.kind.as_str().to_owned()),
-        Some(chat.id.to_string()),
+        place,
         thread.as_ref().map(ToString::to_string),
-        is_alone.then(|| inbound.from.id.to_string()),
+        is_alone.then_some(person),
     ]
 }
 
 fn event(bytes: &mut Bytes<'_>) -> Option<Inbound> {
-    let kinds = [ChatKind::Dm, ChatKind::Group, ChatKind::Channel, ChatKind::Thread];
+    let kinds =
+        [ChatKind::Dm, ChatKind::Group, ChatKind::Channel, ChatKind::Thread, ChatKind::Forum];
     let kind = bytes.pick(&kinds);
     let has_thread = bytes.byte() % 2 == 1;
+    let has_alt = bytes.byte() % 2 == 1;
+    let known_by = bytes.pick(&[KnownBy::Chat, KnownBy::Sender, KnownBy::Nothing]);
     Some(Inbound {
         id: EventId::literal("e"),
         at: Timestamp::default(),
-        from: Sender { id: SenderId::new(bytes.words()).ok()?, name: None },
+        from: Sender {
+            alt: if has_alt { Some(SenderId::new(bytes.words()).ok()?) } else { None },
+            ..Sender::new(SenderId::new(bytes.words()).ok()?)
+        },
         to: Address {
             account: AccountId::new(bytes.words()).ok()?,
             chat: Chat { id: ChatId::new(bytes.words()).ok()?, kind },
             thread: if has_thread { Some(ThreadId::new(bytes.words()).ok()?) } else { None },
         },
         kind: InboundKind::Said(Message::default()),
+        source: Source { known_by, ..Source::default() },
     })
 }

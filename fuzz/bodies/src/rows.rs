@@ -9,11 +9,13 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use talaria_model::{
-    AccountId, Address, AgentEvent, Chat, ChatId, ChatKind, EventId, Inbound, InboundKind, Message,
-    Sender, SenderId, Seq, Timestamp, Usage,
+    AccountId, Address, AgentEvent, Chat, ChatId, ChatKind, Cost, EventId, Inbound, InboundKind,
+    Message, Sender, SenderId, Seq, Source, Timestamp, Usage,
 };
 use talaria_session::{Effect, Event, Rules, Scope, Session, SessionKey};
-use talaria_store::{Admitted, Commit, Delivered, JournalChange, JournalState, SearchScope, Store};
+use talaria_store::{
+    Admitted, Commit, Delivered, JournalChange, JournalState, SearchScope, Store, Wanted,
+};
 use talaria_store_sqlite::SqliteStore;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -93,7 +95,7 @@ async fn look(folder: &Path) {
         if let Ok(Some(session)) = store.load(&key).await {
             apart(other, store.history(&session.id, 50).await);
         }
-        let found = store.search(SearchScope::Conversation(key), other, 10).await;
+        let found = store.search(&Wanted::new(SearchScope::Conversation(key), other, 10)).await;
         apart(other, found);
     }
     // A new message is taken in or refused, and what is taken in can be read.
@@ -139,9 +141,10 @@ fn arrival(person: &str, event: &str, text: &str) -> (SessionKey, Inbound) {
     let inbound = Inbound {
         id: EventId::new(event).expect("an id"),
         at: Timestamp::from_millis(1_000),
-        from: Sender { id: SenderId::new(person).expect("an id"), name: None },
+        from: Sender::new(SenderId::new(person).expect("an id")),
         to: address(person),
         kind: InboundKind::Said(Message { text: text.into(), ..Message::default() }),
+        source: Source::default(),
     };
     (SessionKey::of(&inbound, Scope::default()), inbound)
 }
@@ -182,26 +185,20 @@ async fn live(store: &SqliteStore, person: &str, word: &str) {
     let mut session = Session::begin(key(person), address(person), now, Rules::default());
     let said = |number: usize| {
         let Admitted::Journalled(seq) = admitted[number] else { panic!("it is new") };
-        Event::Arrived { seq, inbound: events[number].1.clone() }
+        Event::Arrived { seq, inbound: events[number].1.clone(), overtaken: 0 }
     };
     step(store, &mut session, said(0), now).await;
     let turn = session.hand().expect("a turn has begun").turn.clone();
     let text = format!("answer {word}");
-    let finished =
-        AgentEvent::Finished { text, files: Vec::new(), reasoning: None, usage: Usage::default() };
+    let (files, reasoning, usage, cost) = (Vec::new(), None, Usage::default(), Cost::FREE);
+    let finished = AgentEvent::Finished { text, files, reasoning, usage, cost };
     step(store, &mut session, Event::Agent { turn, event: finished }, now).await;
     step(store, &mut session, said(1), now).await;
     step(store, &mut session, said(2), now).await;
 }
 
 async fn step(store: &SqliteStore, session: &mut Session, event: Event, now: Timestamp) {
-    let mut commit = Commit {
-        session: session.clone(),
-        journal: Vec::new(),
-        entries: Vec::new(),
-        outbox: Vec::new(),
-        at: now,
-    };
+    let mut commit = Commit::of(session.clone(), now);
     let change = |seq: Seq, state| JournalChange { seq, state };
     for effect in session.step(event, now) {
         match effect {
@@ -211,7 +208,8 @@ async fn step(store: &SqliteStore, session: &mut Session, event: Event, now: Tim
             }
             Effect::Record { session, entry } => commit.entries.push((session, entry)),
             Effect::Post(outbound) => commit.outbox.push(outbound),
-            Effect::Close { .. } | Effect::Start(_) | Effect::Tell { .. } | Effect::Abandon(_) => {}
+            // None of them is kept here, and no such life leaves anything else behind.
+            _ => {}
         }
     }
     commit.session = session.clone();

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { Transcript } from "../../chat/transcript.js";
 
-const said = (position, text, at = position * 10) => ({ kind: "said", position, at, text, files: [] });
+const said = (position, text, id) => ({ kind: "said", position, at: position * 10, id, text, files: [] });
 const answer = (position, number, text) => ({
   kind: "posted", position, at: position * 10, delivery: `s/${number}`, html: `<p>${text}</p>`, text,
 });
@@ -30,7 +30,7 @@ test("a message stays in its place when its entry is recorded", () => {
   transcript.record([said(1, "hello"), answer(2, 1, "hi")]);
   transcript.write(write("m", "and now?", 2));
   const key = transcript.list(false).at(-1).key;
-  assert.deepEqual(transcript.record([said(3, "and now?")]), ["m"]);
+  assert.deepEqual(transcript.record([said(3, "and now?", "m")]), ["m"]);
   assert.deepEqual(look(transcript), ["said: hello", "posted: hi", "said: and now?"]);
   assert.equal(transcript.list(false).at(-1).key, key);
 });
@@ -48,32 +48,73 @@ test("the same words said twice in a row become two entries", () => {
   transcript.record([]);
   transcript.write(write("m1", "yes", 0));
   transcript.write(write("m2", "yes", 0));
-  assert.deepEqual(transcript.record([said(1, "yes")]), ["m1"]);
+  assert.deepEqual(transcript.record([said(1, "yes", "m1")]), ["m1"]);
   assert.deepEqual(look(transcript), ["said: yes", "said: yes (sent)"]);
-  assert.deepEqual(transcript.record([said(1, "yes"), said(2, "yes")]), ["m2"]);
+  assert.deepEqual(transcript.record([said(1, "yes", "m1"), said(2, "yes", "m2")]), ["m2"]);
   assert.deepEqual(look(transcript), ["said: yes", "said: yes"]);
 });
 
 test("a message of another page is shown once, whether its entry or its event comes first", () => {
   const event = { id: "m", text: "hello", files: [], at: 10 };
   const entryFirst = new Transcript();
-  entryFirst.record([said(1, "hello", 12)]);
+  entryFirst.record([said(1, "hello", "m")]);
   entryFirst.said(event);
   assert.deepEqual(look(entryFirst), ["said: hello"]);
   const eventFirst = new Transcript();
   eventFirst.said(event);
   eventFirst.said(event);
   assert.deepEqual(look(eventFirst), ["said: hello (sent)"]);
-  eventFirst.record([said(1, "hello", 12)]);
+  eventFirst.record([said(1, "hello", "m")]);
   eventFirst.said(event);
   assert.deepEqual(look(eventFirst), ["said: hello"]);
 });
 
-test("a message that was heard later than an entry is not that entry", () => {
+test("the same words from two pages are two messages", () => {
   const transcript = new Transcript();
-  transcript.record([said(1, "hello", 12)]);
-  transcript.said({ id: "m", text: "hello", files: [], at: 13 });
+  transcript.record([said(1, "hello", "theirs")]);
+  transcript.said({ id: "mine", text: "hello", files: [], at: 10 });
   assert.deepEqual(look(transcript), ["said: hello", "said: hello (sent)"]);
+});
+
+test("what was queued by a command is shown as it was meant", () => {
+  const transcript = new Transcript();
+  transcript.write(write("m", "/queue and now?", 0));
+  assert.deepEqual(transcript.record([said(1, "and now?", "m")]), ["m"]);
+  assert.deepEqual(look(transcript), ["said: and now?"]);
+});
+
+test("what was taken back is gone, however far back that goes", () => {
+  const transcript = new Transcript();
+  const undone = (from) => [said(from, "/undo", `u${from}`), answer(from + 1, from + 1, "taken back")];
+  transcript.record([said(1, "a", "m1"), answer(2, 1, "A"), said(3, "b", "m2"), answer(4, 2, "B")]);
+  transcript.record([answer(2, 1, "A"), ...undone(5)]);
+  assert.deepEqual(look(transcript), ["said: a", "posted: A", "said: /undo", "posted: taken back"]);
+  transcript.record(undone(7), { complete: true });
+  assert.deepEqual(look(transcript), ["said: /undo", "posted: taken back"]);
+});
+
+test("what is answered again is shown once", () => {
+  const transcript = new Transcript();
+  transcript.record([said(1, "a", "m1"), answer(2, 1, "A")]);
+  transcript.record([said(4, "a", "m1"), answer(5, 2, "A again")]);
+  assert.deepEqual(look(transcript), ["posted: A", "said: a", "posted: A again"]);
+  transcript.record([said(3, "/retry", "r"), said(4, "a", "m1"), answer(5, 2, "A again")], { complete: true });
+  assert.deepEqual(look(transcript), ["said: /retry", "said: a", "posted: A again"]);
+});
+
+test("an answer that was withheld shows nothing, and a summary is a divider", () => {
+  const transcript = new Transcript();
+  const quiet = (position, kind) => ({ kind, position, at: position * 10 });
+  transcript.record([said(1, "fyi", "m1"), quiet(2, "withheld"), quiet(3, "summarised")]);
+  assert.deepEqual(transcript.list(false).map(({ kind }) => kind), ["said", "summarised"]);
+});
+
+test("what the agent is doing is told with what it has written, and ends with it", () => {
+  const transcript = new Transcript();
+  transcript.draft({ delivery: "s/1", html: "<p>Let me look.</p>", doing: "searching" });
+  assert.equal(transcript.list(true)[0].doing, "searching");
+  transcript.draft({ delivery: "s/1", html: "<p>Let me look. Found</p>" });
+  assert.equal(transcript.list(true)[0].doing, undefined);
 });
 
 test("a refused message keeps its own place and never becomes an entry", () => {
@@ -96,7 +137,7 @@ test("an answer grows in one place and is replaced by the whole, then by its ent
   assert.equal(transcript.posted(post(1, "hi there")), false);
   assert.equal(transcript.list(true)[1].key, key);
   transcript.draft({ delivery: "s/1", html: "late" });
-  transcript.record([said(1, "hello"), answer(2, 1, "hi there")]);
+  transcript.record([said(1, "hello", "m"), answer(2, 1, "hi there")]);
   transcript.draft({ delivery: "s/1", html: "later still" });
   assert.equal(transcript.posted(post(1, "hi there")), false);
   assert.deepEqual(look(transcript), ["said: hello", "posted: hi there", "said: and more (sent)"]);
@@ -138,7 +179,7 @@ test("history is fetched back to what is shown and to what waits for its entry",
   assert.equal(transcript.reach, 3);
   transcript.record([said(8, "b"), said(9, "c")]);
   assert.equal(transcript.reach, 3);
-  transcript.record([said(4, "hello")]);
+  transcript.record([said(4, "hello", "m")]);
   assert.equal(transcript.reach, 9);
 });
 

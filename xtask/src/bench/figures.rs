@@ -21,6 +21,16 @@ pub(super) struct Figures {
     pub(super) in_flight: (Duration, u64),
     /// What a kill in the middle did.
     pub(super) killed: Killed,
+    /// How long steps of a session took, the shortest first.
+    pub(super) steps: Vec<Duration>,
+    /// How long searches of a large store took, the shortest first.
+    pub(super) searches: Vec<Duration>,
+}
+
+/// What all but so many in a hundred took at most.
+pub(super) fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+    let place = sorted.len().saturating_sub(1) * percent / 100;
+    sorted.get(place).copied().unwrap_or(Duration::MAX)
 }
 
 /// The same turns on the floor and on the gateway.

@@ -9,9 +9,12 @@
 mod figures;
 mod floor;
 mod gateway;
+mod language;
 mod machine;
 mod report;
 mod sample;
+mod search;
+mod steps;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -174,5 +177,9 @@ async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
     bench.fly_many(&llm, &mut figures).await?;
     eprintln!("killed with 50 in flight");
     bench.kill_in_flight(&llm, &mut figures).await?;
+    eprintln!("steps of a session");
+    figures.steps = steps::take()?;
+    eprintln!("searching a million entries");
+    figures.searches = search::ask(&folder).await?;
     Ok(figures)
 }

@@ -1,7 +1,7 @@
 //! The figures beside their targets, for a terminal and for the documentation.
 
 use super::CROWD;
-use super::figures::{Figures, medians};
+use super::figures::{Figures, medians, percentile};
 use super::sample::{Sample, median};
 
 /// One line of the table.
@@ -151,6 +151,17 @@ pub(super) fn table(figures: &Figures) -> Vec<Row> {
             ),
             "50, none twice",
             verdict(answered == 50),
+        ),
+    ]);
+    let step = percentile(&figures.steps, 95).as_secs_f64() * 1e6;
+    let found = percentile(&figures.searches, 95).as_secs_f64() * 1e3;
+    rows.extend([
+        single("step of a session, p95", format!("{step:.1} µs"), "≤ 20 µs", verdict(step <= 20.0)),
+        single(
+            "search over 1,000,000 entries, p95",
+            format!("{found:.1} ms"),
+            "≤ 50 ms",
+            verdict(found <= 50.0),
         ),
     ]);
     rows

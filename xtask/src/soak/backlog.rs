@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, ensure};
 use talaria_model::{
     AccountId, Address, Chat, ChatId, ChatKind, EventId, Inbound, InboundKind, Message, Sender,
-    SenderId, Timestamp,
+    SenderId, Source, Timestamp,
 };
 use talaria_session::{Scope, SessionKey};
 use talaria_store::{Delivered, JournalState, Store};
@@ -163,13 +163,14 @@ fn event(
     let inbound = Inbound {
         id: EventId::new(format!("e{}", row + 1))?,
         at,
-        from: Sender { id: SenderId::new(format!("{chat}-person"))?, name: None },
+        from: Sender::new(SenderId::new(format!("{chat}-person"))?),
         to: Address {
             account: account.clone(),
             chat: Chat { id: ChatId::new(chat)?, kind: ChatKind::Dm },
             thread: None,
         },
         kind: InboundKind::Said(Message { text, ..Message::default() }),
+        source: Source::default(),
     };
     Ok((SessionKey::of(&inbound, Scope::default()), inbound, JournalState::Unread))
 }

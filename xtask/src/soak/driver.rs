@@ -115,8 +115,9 @@ impl World {
     }
 
     fn configuration(&self) -> String {
+        // Half an answer that gave way to another message could not be told from one that was lost.
         let mut text = format!(
-            "model: fake/test-model\nproviders:\n  fake:\n    wire: openai\n    \
+            "agent:\n  busy_input_mode: steer\nmodel: fake/test-model\nproviders:\n  fake:\n    wire: openai\n    \
              base_url: \"{}\"\n    api_key: x\naccounts:\n",
             self.llm.base_url()
         );

@@ -2,8 +2,15 @@
 //! says.
 #![allow(clippy::unwrap_used)]
 
+mod alone;
+mod places;
 mod prompts;
+mod recalling;
 mod resuming;
+mod room;
+mod sending;
+mod spending;
 mod stage;
 mod steps;
+mod wishes;
 mod words;

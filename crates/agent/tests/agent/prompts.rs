@@ -7,12 +7,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use serde_json::json;
-use talaria_agent::{EffectClass, Part, Prompt, PromptMessage, Sight};
+use talaria_agent::{Automatic, EffectClass, History, Part, Prompt, PromptMessage};
 use talaria_model::{
-    CallId, EntryBody, Extent, FileId, OutboundId, SessionId, ToolCall, TurnId, Usage,
+    CallId, Cost, EntryBody, Extent, FileId, OutboundId, SessionId, ToolCall, TurnId, Usage,
 };
 
-use crate::stage::{Files, Model, Stage, alice, call, calls, file, says};
+use crate::stage::{Files, Model, Stage, alice, call, calls, file, said, says};
 
 fn answered(text: &str, calls: Vec<ToolCall>) -> EntryBody {
     EntryBody::Answered {
@@ -21,6 +21,7 @@ fn answered(text: &str, calls: Vec<ToolCall>) -> EntryBody {
         calls,
         reasoning: None,
         usage: Usage::default(),
+        cost: Cost::UNKNOWN,
         sent: None,
         extent: Extent::Whole,
     }
@@ -36,8 +37,13 @@ fn noticed(text: &str) -> EntryBody {
     EntryBody::Noticed { text: text.into(), choices: vec![], sent }
 }
 
+fn aside(text: &str) -> EntryBody {
+    EntryBody::Aside { from: alice(), text: text.into(), files: vec![], message: None }
+}
+
 /// What the model is asked first when the newest turn is played.
 async fn prompt(stage: &mut Stage) -> Prompt {
+    stage.settings.budget.automatic = Automatic::Off;
     let mut running = stage.start();
     stage.next(&mut running).await;
     stage.model.prompts().remove(0)
@@ -108,7 +114,7 @@ async fn words_taken_up_in_a_turn_stand_where_they_were_taken_up() {
 #[tokio::test(start_paused = true)]
 async fn commands_and_notices_are_not_for_the_model() {
     let mut stage = Stage::new(Model::new([says("x")]));
-    stage.record(EntryBody::Aside { from: alice(), text: "/status".into() });
+    stage.record(aside("/status"));
     stage.record(noticed("idle"));
     stage.say("hello");
     assert_eq!(prompt(&mut stage).await.messages, [user("hello")]);
@@ -177,6 +183,7 @@ async fn a_transcript_that_does_not_begin_at_its_beginning_is_cut_the_same_way()
             stage.record(answered(&format!("answer {n}"), vec![]));
         }
         stage.say("the last question");
+        stage.history = History::Newest;
         let old = stage.entries.len().saturating_sub(400);
         stage.entries.drain(..old);
         let messages = prompt(&mut stage).await.messages;
@@ -185,6 +192,20 @@ async fn a_transcript_that_does_not_begin_at_its_beginning_is_cut_the_same_way()
     }
     beginnings.dedup();
     assert!(beginnings.len() <= 4, "moved {} times in 40 turns", beginnings.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_something_was_taken_back_nothing_else_is_missing() {
+    let mut stage = Stage::new(Model::new([says("x")]));
+    for n in 0..40 {
+        stage.say(&format!("question {n}"));
+        stage.record(answered(&format!("answer {n}"), vec![]));
+    }
+    stage.entries.drain(..2);
+    stage.say("the last question");
+    let messages = prompt(&mut stage).await.messages;
+    assert_eq!(messages[0], user("question 1"));
+    assert_eq!(messages.len(), 79);
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,8 +239,7 @@ async fn a_message_longer_than_the_window_is_still_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn a_text_file_is_read_a_picture_is_seen_and_anything_else_is_named() {
-    let mut stage = Stage::new(Model::new([says("x")]));
-    stage.settings.sight = Sight::Pictures;
+    let mut stage = Stage::new(Model::new([says("x")]).seeing());
     let bytes = |name: &'static str, bytes: &[u8]| (FileId::literal(name), bytes.to_vec());
     stage.files = Arc::new(Files(HashMap::from([
         bytes("notes.md", b"# Notes\n```\ncode\n```"),
@@ -237,10 +257,10 @@ async fn a_text_file_is_read_a_picture_is_seen_and_anything_else_is_named() {
     );
     let messages = prompt(&mut stage).await.messages;
     let [PromptMessage::User(parts)] = &messages[..] else { panic!("{messages:#?}") };
-    let Part::Text(notes) = &parts[1] else { panic!("{parts:#?}") };
+    let Part::Text(notes) = &parts[0] else { panic!("{parts:#?}") };
     assert!(notes.contains("````\n# Notes"), "a fence the text cannot close: {notes}");
-    assert!(matches!(&parts[2], Part::Image { mime, .. } if mime == "image/png"));
-    for (part, name) in [(&parts[3], "blob"), (&parts[4], "gone")] {
+    assert!(matches!(&parts[1], Part::Image { mime, .. } if mime == "image/png"));
+    for (part, name) in [(&parts[2], "blob"), (&parts[3], "gone")] {
         let Part::Text(text) = part else { panic!("{part:?}") };
         assert!(text.contains(name) && text.contains("cannot be shown"), "{text}");
     }
@@ -275,13 +295,13 @@ fn well_formed(messages: &[PromptMessage]) -> Result<(), String> {
 fn any_entry() -> impl Strategy<Value = EntryBody> {
     let id = || prop::sample::select(vec!["c1", "c2", "c3", "c4"]);
     prop_oneof![
-        3 => "[a-z]{0,8}".prop_map(|text| EntryBody::Said { from: alice(), text, files: vec![] }),
+        3 => "[a-z]{0,8}".prop_map(|text| said(&text, vec![])),
         3 => ("[a-z]{0,8}", prop::collection::vec(id(), 0..4)).prop_map(|(text, ids)| {
             answered(&text, ids.into_iter().map(|id| call(id, "look", json!({}))).collect())
         }),
         4 => (id(), "[a-z]{0,300}").prop_map(|(id, output)| returned(id, &output)),
         1 => Just(noticed("n")),
-        1 => Just(EntryBody::Aside { from: alice(), text: "/x".into() }),
+        1 => Just(aside("/x")),
     ]
 }
 
@@ -305,15 +325,18 @@ proptest! {
         old in prop::collection::vec((any_entry(), 0..3u32), 0..40),
         ours in prop::collection::vec(any_entry(), 0..8),
         window in prop::sample::select(vec![None, Some(100u64), Some(500)]),
+        automatic in prop::sample::select(vec![Automatic::On, Automatic::Off]),
     ) {
         let prompts = runtime().block_on(async {
             let again = calls(vec![call("c9", "look", json!({}))]);
-            let mut model = Model::new([again, says("x")]);
+            let mut model = Model::new([again, says("x"), says("x"), says("x")]);
             if let Some(window) = window {
                 model = model.with_window(window);
             }
             let mut stage = Stage::new(model).with("look", EffectClass::Pure);
             stage.settings.max_steps = 50;
+            stage.settings.budget.automatic = automatic;
+            stage.settings.budget.keep_last = 6;
             for (body, turn) in old {
                 stage.record(body);
                 let session = SessionId::literal("s");

@@ -151,7 +151,11 @@ async fn a_question_that_is_open_is_not_asked_again() {
     assert!(stage.asked.is_some());
     stage.with_model(Model::new([says("Fine.")]));
     let mut running = stage.start();
-    running.control.send(Word::Answer(Answer::Said("red".into()))).await.unwrap();
+    running
+        .control
+        .send(Word::Answer { answer: Answer::Said("red".into()), files: vec![] })
+        .await
+        .unwrap();
     let events = briefs(&stage.finish(&mut running).await);
     assert_eq!(events, ["c1: The person answered: red", r#"finished "Fine.""#]);
 }
@@ -165,7 +169,11 @@ async fn a_question_that_was_never_asked_is_asked() {
     stage.play_and_die(1).await;
     stage.with_model(Model::new([says("Fine.")]));
     let mut running = stage.start();
-    running.control.send(Word::Answer(Answer::Said("early".into()))).await.unwrap();
+    running
+        .control
+        .send(Word::Answer { answer: Answer::Said("early".into()), files: vec![] })
+        .await
+        .unwrap();
     let event = stage.next(&mut running).await.unwrap();
     assert_eq!(briefs(&[event]), ["asked Which?"]);
 }
@@ -197,6 +205,8 @@ async fn the_prompt_after_a_restart_is_the_prompt_without_one() {
         stage.record(talaria_model::EntryBody::Aside {
             from: crate::stage::alice(),
             text: "/x".into(),
+            files: vec![],
+            message: None,
         });
         stage.say("do it");
         stage

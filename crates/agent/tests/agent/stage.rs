@@ -5,18 +5,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::{StreamExt, stream};
+use futures::future::{BoxFuture, ready};
+use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
-    Agent, Attachments, BuiltIn, Delta, Deltas, EffectClass, FinishReason, Prompt, Provider,
-    ProviderError, Running, Settings, Sight, Tool, ToolError, ToolOutput, ToolScope, ToolSpec,
-    Toolbox, Turn, tools,
+    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, History,
+    Prefixes, Prompt, Provider, ProviderError, Roots, Running, Settings, Sight, Situation, Tool,
+    ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Turn, tools,
 };
 use talaria_clock::{Clock, FakeClock, SystemClock};
 use talaria_model::{
-    AccountId, Address, AgentEvent, CallId, Chat, ChatId, ChatKind, Entry, EntryBody, Extent,
-    FileId, FileRef, OutboundId, Question, Sender, SenderId, SessionId, Timestamp, ToolCall,
-    TurnId, Usage, Word,
+    AccountId, Address, AgentEvent, Attended, CallId, Chat, ChatId, ChatKind, Cost, Effort, Entry,
+    EntryBody, Extent, FileId, FileRef, OutboundId, Question, Sender, SenderId, SessionId, Steer,
+    Task, Timestamp, ToolCall, TurnId, Usage, Word,
 };
 
 /// What the model does next.
@@ -28,6 +29,9 @@ pub(crate) struct Model {
     replies: Mutex<Vec<Reply>>,
     asked: Mutex<Vec<Prompt>>,
     window: Option<u64>,
+    sight: Sight,
+    /// What it has cost when it breaks off.
+    unfinished: Cost,
     /// How long it takes for each piece.
     pace: Duration,
 }
@@ -37,11 +41,20 @@ impl Model {
     pub(crate) fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
         let mut replies: Vec<Reply> = replies.into_iter().collect();
         replies.reverse();
-        Self { replies: Mutex::new(replies), ..Self::default() }
+        Self { replies: Mutex::new(replies), unfinished: Cost::UNKNOWN, ..Self::default() }
+    }
+
+    /// One that costs nothing, however it ends.
+    pub(crate) fn for_free(self) -> Self {
+        Self { unfinished: Cost::FREE, ..self }
     }
 
     pub(crate) fn slow(self, pace: Duration) -> Self {
         Self { pace, ..self }
+    }
+
+    pub(crate) fn seeing(self) -> Self {
+        Self { sight: Sight::Pictures, ..self }
     }
 
     pub(crate) fn with_window(self, tokens: u64) -> Self {
@@ -75,8 +88,16 @@ impl Provider for Model {
         "test/model"
     }
 
-    fn context_window(&self) -> Option<u64> {
-        self.window
+    fn sight(&self) -> Sight {
+        self.sight
+    }
+
+    fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
+        ready(self.window).boxed()
+    }
+
+    fn unfinished(&self) -> Cost {
+        self.unfinished
     }
 }
 
@@ -85,7 +106,13 @@ pub(crate) fn text(text: &str) -> Result<Delta, ProviderError> {
 }
 
 pub(crate) fn end(reason: FinishReason, calls: Vec<ToolCall>) -> Result<Delta, ProviderError> {
-    Ok(Delta::Finished { reason, calls, reasoning: None, usage: Usage::default() })
+    Ok(Delta::Finished {
+        reason,
+        calls,
+        reasoning: None,
+        usage: Usage::default(),
+        cost: Cost::FREE,
+    })
 }
 
 /// The model answers.
@@ -169,7 +196,7 @@ impl Attachments for Files {
 }
 
 pub(crate) fn file(name: &str, mime: &str, size: u64) -> FileRef {
-    FileRef { id: FileId::new(name).unwrap(), name: name.into(), mime: mime.into(), size }
+    FileRef::new(FileId::new(name).unwrap(), name, mime, size)
 }
 
 /// An agent and the transcript of one conversation with it.
@@ -182,6 +209,14 @@ pub(crate) struct Stage {
     pub(crate) asked: Option<Question>,
     pub(crate) settings: Settings,
     pub(crate) files: Arc<Files>,
+    pub(crate) situation: Situation,
+    pub(crate) wished: Option<String>,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) task: Task,
+    pub(crate) attended: Attended,
+    pub(crate) history: History,
+    pub(crate) prefixes: Arc<Prefixes>,
+    pub(crate) clock: Arc<FakeClock>,
     toolbox: Toolbox,
     turns: u32,
     steers: Vec<(talaria_model::Seq, String)>,
@@ -200,9 +235,18 @@ impl Stage {
                 instructions: "Be brief.".into(),
                 max_steps: 4,
                 turn_limit: Duration::from_secs(1800),
-                sight: Sight::TextOnly,
+                budget: Budget::default(),
+                roots: Roots::default(),
             },
             files: Arc::default(),
+            situation: Situation::at(home()),
+            wished: None,
+            effort: None,
+            task: Task::Answer,
+            attended: Attended::Yes,
+            history: History::Whole,
+            prefixes: Arc::default(),
+            clock: Arc::new(FakeClock::starting(Timestamp::from_millis(1_000_000))),
             toolbox: Toolbox::default().with(tools::Ask),
             turns: 0,
             steers: Vec::new(),
@@ -220,6 +264,11 @@ impl Stage {
         self
     }
 
+    pub(crate) fn with_delegating(mut self, tool: Scripted) -> Self {
+        self.toolbox = self.toolbox.with_delegating(tool);
+        self
+    }
+
     /// Continues the same conversation with another model, as after a restart.
     pub(crate) fn with_model(&mut self, model: Model) {
         self.model = Arc::new(model);
@@ -234,7 +283,7 @@ impl Stage {
         self.turns += 1;
         self.started.clear();
         self.asked = None;
-        self.record(EntryBody::Said { from: alice(), text: text.into(), files });
+        self.record(said(text, files));
     }
 
     pub(crate) fn turn_id(&self) -> TurnId {
@@ -253,18 +302,31 @@ impl Stage {
             self.model.clone(),
             self.toolbox.clone(),
             self.files.clone(),
-            Arc::new(FakeClock::starting(Timestamp::from_millis(1_000_000))),
+            self.clock.clone(),
             self.settings.clone(),
-        );
-        agent.start(Turn {
+        )
+        .with_prefixes(self.prefixes.clone());
+        agent.start(self.turn())
+    }
+
+    /// The newest turn, as the gateway hands it over.
+    pub(crate) fn turn(&self) -> Turn {
+        Turn {
             id: self.turn_id(),
             at: home(),
             from: alice(),
             entries: self.entries.clone(),
+            history: self.history,
             started: self.started.clone(),
             asked: self.asked.clone(),
             limit: self.limit,
-        })
+            situation: Arc::new(self.situation.clone()),
+            model: self.wished.clone(),
+            effort: self.effort,
+            task: self.task.clone(),
+            skills: vec![],
+            attended: self.attended,
+        }
     }
 
     /// The next event, made durable.
@@ -279,7 +341,11 @@ impl Stage {
         let seq = talaria_model::Seq(seq);
         self.steers.push((seq, text.to_owned()));
         let message = talaria_model::Message { text: text.into(), ..Default::default() };
-        running.control.try_send(Word::Steer { seq, from: alice(), message }).unwrap();
+        let (from, heard) = (alice(), None);
+        running
+            .control
+            .try_send(Word::Steer(Box::new(Steer { seq, from, message, heard })))
+            .unwrap();
     }
 
     /// Lets the turn go on to its end.
@@ -308,8 +374,7 @@ impl Stage {
     /// Writes an event down as the session does.
     fn keep(&mut self, event: &AgentEvent) {
         match event.clone() {
-            AgentEvent::Stepped { text, calls, reasoning, usage } => {
-                let files = Vec::new();
+            AgentEvent::Stepped { text, files, calls, reasoning, usage, cost } => {
                 let (sent, extent) = (None, Extent::Whole);
                 self.record(EntryBody::Answered {
                     text,
@@ -317,6 +382,7 @@ impl Stage {
                     calls,
                     reasoning,
                     usage,
+                    cost,
                     sent,
                     extent,
                 });
@@ -337,11 +403,11 @@ impl Stage {
             AgentEvent::Took { seqs } => {
                 for (seq, text) in std::mem::take(&mut self.steers) {
                     if seqs.contains(&seq) {
-                        self.record(EntryBody::Said { from: alice(), text, files: vec![] });
+                        self.record(said(&text, vec![]));
                     }
                 }
             }
-            AgentEvent::Finished { text, files, reasoning, usage } => {
+            AgentEvent::Finished { text, files, reasoning, usage, cost } => {
                 let (calls, sent, extent) = (Vec::new(), None, Extent::Whole);
                 self.record(EntryBody::Answered {
                     text,
@@ -349,18 +415,24 @@ impl Stage {
                     calls,
                     reasoning,
                     usage,
+                    cost,
                     sent,
                     extent,
                 });
             }
-            AgentEvent::Failed { said, .. } => {
+            AgentEvent::Compressed { after, upto, text, usage, cost } => {
+                self.record(EntryBody::Summary { after, upto, text, usage, cost });
+            }
+            AgentEvent::Working(_) | AgentEvent::NotCompressed { .. } => {}
+            AgentEvent::Failed { said, usage, cost, .. } => {
                 if !said.is_empty() {
                     self.record(EntryBody::Answered {
                         text: said,
                         files: vec![],
                         calls: vec![],
                         reasoning: None,
-                        usage: Usage::default(),
+                        usage,
+                        cost,
                         sent: None,
                         extent: Extent::BrokenOff,
                     });
@@ -374,11 +446,15 @@ impl Stage {
     }
 }
 
-pub(crate) fn alice() -> Sender {
-    Sender { id: SenderId::literal("alice"), name: None }
+pub(crate) fn said(text: &str, files: Vec<FileRef>) -> EntryBody {
+    EntryBody::Said { from: alice(), text: text.into(), files, heard: None, message: None }
 }
 
-fn home() -> Address {
+pub(crate) fn alice() -> Sender {
+    Sender::new(SenderId::literal("alice"))
+}
+
+pub(crate) fn home() -> Address {
     Address {
         account: AccountId::literal("web"),
         chat: Chat { id: ChatId::literal("home"), kind: ChatKind::Dm },
@@ -400,8 +476,13 @@ pub(crate) fn brief(event: &AgentEvent) -> String {
         AgentEvent::Took { seqs } => {
             format!("took {:?}", seqs.iter().map(|seq| seq.0).collect::<Vec<_>>())
         }
+        AgentEvent::Working(work) => format!("working {work:?}"),
+        AgentEvent::Compressed { after, upto, text, .. } => {
+            format!("compressed {after}..={upto}: {text}")
+        }
+        AgentEvent::NotCompressed { why, .. } => format!("not compressed: {why}"),
         AgentEvent::Finished { text, .. } => format!("finished {text:?}"),
-        AgentEvent::Failed { failure, said } => format!("failed {failure} after {said:?}"),
+        AgentEvent::Failed { failure, said, .. } => format!("failed {failure} after {said:?}"),
     }
 }
 

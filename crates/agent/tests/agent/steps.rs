@@ -147,7 +147,7 @@ async fn a_long_result_is_cut_at_a_character() {
     let events = stage.play().await;
     let AgentEvent::Called { output, .. } = &events[1] else { panic!("{events:?}") };
     assert!(output.len() < 66 * 1024, "{}", output.len());
-    assert!(output.ends_with("[the rest was cut off]"));
+    assert!(output.contains("bytes were cut out here"), "{}", output.len());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,12 +1,16 @@
 //! What a turn is told while it runs.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use talaria_agent::{EffectClass, FinishReason, Part, PromptMessage};
 use talaria_model::{AgentEvent, Answer, ChoiceId, Word};
 
-use crate::stage::{Model, Scripted, Stage, brief, briefs, call, calls, end, says, text};
+use crate::stage::{
+    Files, Model, Scripted, Stage, brief, briefs, call, calls, end, file, says, text,
+};
 
 fn ask(id: &'static str) -> crate::stage::Reply {
     calls(vec![call(id, "ask", json!({ "question": "Which?", "choices": ["red", "blue"] }))])
@@ -82,7 +86,8 @@ async fn an_answer_becomes_the_result_of_the_call_that_asked() {
         assert_eq!(question.call.as_str(), "c1");
         assert_eq!(question.choices[1].label, "blue");
         let pressed = Answer::Chosen(question.choices[1].id.clone());
-        running.control.send(Word::Answer(answer.unwrap_or(pressed))).await.unwrap();
+        let answer = Word::Answer { answer: answer.unwrap_or(pressed), files: vec![] };
+        running.control.send(answer).await.unwrap();
         let events = briefs(&stage.finish(&mut running).await);
         assert_eq!(events, [result, r#"finished "Fine.""#]);
     }
@@ -93,10 +98,18 @@ async fn an_answer_to_nothing_is_not_taken_for_the_next_question() {
     let mut stage = Stage::new(Model::new([ask("c1"), says("Fine.")]).slow(Duration::from_secs(1)));
     stage.say("help me");
     let mut running = stage.start();
-    running.control.send(Word::Answer(Answer::Said("too early".into()))).await.unwrap();
+    running
+        .control
+        .send(Word::Answer { answer: Answer::Said("too early".into()), files: vec![] })
+        .await
+        .unwrap();
     stage.next(&mut running).await;
     assert_eq!(brief(&stage.next(&mut running).await.unwrap()), "asked Which?");
-    running.control.send(Word::Answer(Answer::Said("red".into()))).await.unwrap();
+    running
+        .control
+        .send(Word::Answer { answer: Answer::Said("red".into()), files: vec![] })
+        .await
+        .unwrap();
     let events = briefs(&stage.finish(&mut running).await);
     assert_eq!(events[0], "c1: The person answered: red");
 }
@@ -112,7 +125,7 @@ async fn the_time_a_person_takes_is_not_the_turns() {
     let control = running.control.clone();
     let answer = async {
         talaria_clock::Clock::sleep(&talaria_clock::SystemClock, Duration::from_secs(36_000)).await;
-        control.send(Word::Answer(Answer::Expired)).await.unwrap();
+        control.send(Word::Answer { answer: Answer::Expired, files: vec![] }).await.unwrap();
     };
     // Eight minutes before the question, and two times eight after it: within thirty.
     let (events, ()) = tokio::join!(stage.finish(&mut running), answer);
@@ -128,7 +141,7 @@ async fn a_question_does_not_give_a_turn_more_time_than_it_had() {
     stage.next(&mut running).await;
     stage.next(&mut running).await;
     let control = running.control.clone();
-    control.send(Word::Answer(Answer::Expired)).await.unwrap();
+    control.send(Word::Answer { answer: Answer::Expired, files: vec![] }).await.unwrap();
     let events = stage.finish(&mut running).await;
     let last = brief(events.last().unwrap());
     assert!(last.contains("30 minutes") && last.ends_with(r#"after "I thought""#), "{last}");
@@ -180,7 +193,49 @@ async fn what_is_said_while_it_asks_is_kept_for_the_next_step() {
     stage.next(&mut running).await;
     stage.next(&mut running).await;
     stage.steer(&running, 9, "by the way");
-    running.control.send(Word::Answer(Answer::Said("red".into()))).await.unwrap();
+    running
+        .control
+        .send(Word::Answer { answer: Answer::Said("red".into()), files: vec![] })
+        .await
+        .unwrap();
     let events = briefs(&stage.finish(&mut running).await);
     assert_eq!(events, ["c1: The person answered: red", "took [9]", r#"finished "Fine.""#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_told_when_others_work_for_the_turn() {
+    let wants = calls(vec![call("c1", "delegate", json!({}))]);
+    let mut stage = Stage::new(Model::new([wants, says("Done.")]));
+    let tool = Scripted::new("delegate", EffectClass::Pure, &stage.trace);
+    stage = stage.with_delegating(tool);
+    stage.say("let others do it");
+    assert_eq!(
+        briefs(&stage.play().await),
+        [
+            "stepped \"\" [\"delegate\"]",
+            "working SubWork",
+            "c1: delegate is done",
+            "working Plain",
+            "finished \"Done.\"",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_sent_with_an_answer_reach_the_model() {
+    let wants = calls(vec![call("c1", "ask", json!({ "question": "Which?" }))]);
+    let mut stage = Stage::new(Model::new([wants, says("Done.")]));
+    let notes = file("notes.txt", "text/plain", 5);
+    stage.files = Arc::new(Files(HashMap::from([(notes.id.clone(), b"green".to_vec())])));
+    stage.say("ask me");
+    let mut running = stage.start();
+    stage.next(&mut running).await;
+    stage.next(&mut running).await;
+    let answer = Answer::Said("this".into());
+    running.control.send(Word::Answer { answer, files: vec![notes] }).await.unwrap();
+    let events = briefs(&stage.finish(&mut running).await);
+    assert!(
+        events[0].contains("The person answered: this") && events[0].contains("green"),
+        "{events:?}"
+    );
 }

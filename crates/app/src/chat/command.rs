@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use talaria_model::Choice;
-use talaria_session::COMMANDS;
+use talaria_session::{COMMANDS, Command, CommandSpec, Typed, Who, divide};
 
 /// A command that the terminal carries out itself.
 pub(super) struct LocalCommand {
@@ -101,12 +101,30 @@ fn path(text: &str) -> PathBuf {
     }
 }
 
+/// The shortest beginning of a name that stands for it.
+const SHORTEST_BEGINNING: usize = 2;
+
 /// Whether a line is a command of the gateway, which answers no question.
 pub(super) fn is_command(line: &str) -> bool {
-    let word = line.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
-    word.is_some_and(|word| {
-        COMMANDS.iter().any(|command| command.name == word || command.aliases.contains(&word))
-    })
+    let Some(Typed { name: Some(name), .. }) = divide(line) else { return false };
+    let name = name.replace('_', "-");
+    // The gateway takes the beginning of a name for the name, but for what only administrators may do.
+    let is_begun = |command: &&CommandSpec| {
+        name.len() >= SHORTEST_BEGINNING && command.is_listed() && command.who == Who::Anyone
+    };
+    COMMANDS.iter().any(|command| command.names().any(|known| known == name))
+        || COMMANDS
+            .iter()
+            .filter(is_begun)
+            .any(|command| command.names().any(|known| known.starts_with(&name)))
+}
+
+/// Why the gateway will not answer a line, if it is one that it never answers.
+pub(super) fn unanswered(line: &str) -> Option<String> {
+    let Typed { name: Some(name), .. } = divide(line)? else { return None };
+    let command = COMMANDS.iter().find(|command| command.names().any(|known| known == name))?;
+    let is_greeting = command.command == Command::Start;
+    is_greeting.then(|| format!("/{} is {}: nothing is answered.", command.name, command.help))
 }
 
 /// The answer that is meant by a number or by its words.
@@ -121,7 +139,8 @@ pub(super) fn chosen<'a>(choices: &'a [Choice], text: &str) -> Option<&'a Choice
 
 /// Every command that can be typed: its name and what it does.
 pub(super) fn every_command() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let gateway = COMMANDS.iter().map(|command| (command.name, command.help));
+    let listed = COMMANDS.iter().filter(|command| command.is_listed());
+    let gateway = listed.map(|command| (command.name, command.help));
     let local = LOCAL.iter().map(|command| (command.name, command.help));
     gateway.chain(local)
 }
@@ -203,7 +222,13 @@ mod tests {
     fn only_what_the_gateway_carries_out_is_a_command() {
         for (line, expected) in [
             ("/stop", true),
-            (" /stop now ", true),
+            ("/stop now ", true),
+            ("/STOP", true),
+            ("/stop@talaria", true),
+            ("/sto", true),
+            ("/set_home", true),
+            ("/resta", false),
+            (" /stop now", false),
             ("/stopped", false),
             ("/etc/hosts", false),
             ("stop", false),

@@ -10,10 +10,10 @@ use futures::stream::BoxStream;
 use talaria_clock::{Clock, Sleep};
 use talaria_model::FileRef;
 use talaria_platforms::terminal::wire::{
-    Doing, Event, Heard, Kind, LONGEST_HISTORY, Posted, Press, Say, Stop,
+    Doing, Event, Heard, Kind, LONGEST_HISTORY, Posted, Press, Say, Stop, drafted,
 };
 
-use super::command::{chosen, is_command};
+use super::command::{chosen, is_command, unanswered};
 use super::follow::{Told, follow};
 use super::paper::{Display, Paper};
 use super::seen::{Seen, Sight};
@@ -40,7 +40,7 @@ pub(super) struct Ended {
 
 /// Says `text`, writes the answer as it comes, and ends when the turn is over. The first
 /// interruption stops the turn, the second one ends at once. If what is said answers a question from
-/// before, `remark` is told so, which is not part of the answer.
+/// before, or gets no answer, `remark` is told so, which is not part of the answer.
 pub(super) async fn once(
     socket: Socket,
     text: String,
@@ -52,6 +52,7 @@ pub(super) async fn once(
 ) -> anyhow::Result<Ended> {
     let mut told = follow(socket.clone(), LONGEST_HISTORY, clock.clone());
     let mut reply = Reply::on(display, write);
+    let no_answer = unanswered(&text);
     let mut unsaid = Some(text);
     let mut saying: Option<BoxFuture<'static, Result<Heard, String>>> = None;
     let mut stopping: Option<BoxFuture<'static, Result<Heard, String>>> = None;
@@ -87,6 +88,10 @@ pub(super) async fn once(
                 saying = None;
                 if let Err(reason) = said {
                     bail!("the gateway does not take the message: {reason}");
+                }
+                if let Some(why) = &no_answer {
+                    remark(&format!("{why}\n"));
+                    return Ok(Ended { exit: Exit::Done, files: reply.files });
                 }
             }
             _ = due(&mut stopping) => stopping = None,
@@ -194,8 +199,8 @@ impl<W: FnMut(&str)> Reply<W> {
         }
         match event {
             Event::Posted(posted) => self.posted(posted),
-            Event::Draft { id, text } => {
-                (self.write)(&self.paper.draft(id, text));
+            Event::Draft { id, text, doing } => {
+                (self.write)(&self.paper.draft(id, &drafted(text, doing.as_deref())));
                 None
             }
             Event::Hello { doing: Doing::Idle, .. } | Event::Turned { doing: Doing::Idle } => {

@@ -336,8 +336,11 @@ mod tests {
     fn commands_complete_whoever_carries_them_out() {
         assert_eq!(completed("/sa"), ["/save "]);
         assert_eq!(completed("/sto"), ["/stop "]);
-        assert_eq!(completed("/s"), ["/stop ", "/status ", "/save "]);
-        assert!(completed("/").len() >= 8);
+        assert_eq!(
+            completed("/s"),
+            ["/search ", "/sessions ", "/sethome ", "/status ", "/steer ", "/stop ", "/save "]
+        );
+        assert!(completed("/").len() >= 30);
         for line in ["", "hello", "/etc/h", "say /st", "/stop it"] {
             assert_eq!(completed(line), Vec::<String>::new(), "{line:?}");
         }

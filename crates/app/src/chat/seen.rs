@@ -218,7 +218,7 @@ mod tests {
         let mut seen = Seen::default();
         let draft = |delivery| {
             let id = OutboundId { session: SessionId::literal("s"), delivery, part: 0 };
-            Event::Draft { id, text: "so far".into() }
+            Event::Draft { id, text: "so far".into(), doing: None }
         };
         seen.look(&posted(None, 1, 0));
         check(&mut seen, &[(draft(1), Sight::Known), (draft(2), Sight::Fresh)]);

@@ -17,7 +17,7 @@ use talaria_clock::{Clock, Sleep, rfc3339};
 use talaria_model::{Choice, FileRef, Timestamp};
 use talaria_platforms::terminal::wire::{
     Doing, Event, FILES_PER_MESSAGE, Heard, Kind, LONGEST_TEXT, Listed, PROTOCOL, Posted, Press,
-    Say, Stop,
+    Say, Stop, drafted,
 };
 
 use super::command::{Input, LOCAL, chosen, understood};
@@ -240,12 +240,14 @@ impl Talk {
                 self.open = None;
                 self.show(|paper| paper.said(&said));
             }
-            Event::Draft { id, text } if self.prompt.is_open() => self.paper.keep_draft(&id, &text),
-            Event::Draft { id, text } => {
+            Event::Draft { id, text, doing } if self.prompt.is_open() => {
+                self.paper.keep_draft(&id, &drafted(&text, doing.as_deref()));
+            }
+            Event::Draft { id, text, doing } => {
                 if self.turn == Turn::Awaited {
                     self.turn = Turn::Going;
                 }
-                let text = self.paper.draft(&id, &text);
+                let text = self.paper.draft(&id, &drafted(&text, doing.as_deref()));
                 tty::write(&text);
             }
             Event::Posted(posted) => self.posted(posted),

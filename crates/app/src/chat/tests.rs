@@ -1,22 +1,23 @@
 //! The terminal's end against a whole gateway, over a real socket: everything between a message and
 //! what is printed, except the keyboard.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use talaria_agent::Preview;
+use talaria_agent::{Preview, Privacy};
 use talaria_clock::{Clock, SystemClock};
-use talaria_gateway::{AccountPlan, DiskFiles, Gateway, Limits, Parts};
+use talaria_gateway::{AccountPlan, DiskFiles, Gateway, Limits, NoSteward, Parts};
 use talaria_model::{
-    AccountId, AgentEvent, Answer, CallId, Choice, ChoiceId, FileId, FileRef, Question, Usage,
+    AccountId, AgentEvent, Answer, CallId, Choice, ChoiceId, Cost, FileId, FileRef, Question, Usage,
 };
 use talaria_platform::{Registration, Surface};
 use talaria_platforms::terminal::{Terminal, wire};
 use talaria_render::Colour;
-use talaria_session::{Access, Rules, Scope};
+use talaria_session::{Access, Acks, Busy, Rules, Scope};
 use talaria_store::MemoryStore;
 use talaria_testkit::{Scene, ScriptedAgent};
 use tempfile::TempDir;
@@ -44,6 +45,10 @@ struct Bench {
 impl Bench {
     /// A gateway whose agent plays one script per turn.
     async fn with(scripts: impl IntoIterator<Item = Vec<Scene>>) -> Self {
+        Self::under(Rules::default(), scripts).await
+    }
+
+    async fn under(rules: Rules, scripts: impl IntoIterator<Item = Vec<Scene>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let files = DiskFiles::open(folder.path().join("files"), 1 << 20, 1 << 30).unwrap();
@@ -58,11 +63,15 @@ impl Bench {
                 id: AccountId::literal("terminal"),
                 account,
                 access: Access::Operator,
+                rules: BTreeMap::new(),
                 folder: folder.path().join("terminal"),
             }],
             hosts: Arc::new([]),
             scope: Scope::default(),
-            rules: Rules::default(),
+            rules: Arc::new(rules),
+            privacy: Privacy::Open,
+            steward: Arc::new(NoSteward),
+            finalizers: Vec::new(),
             limits: Limits::default(),
         })
         .await
@@ -125,12 +134,19 @@ fn finished(text: &str) -> Scene {
 
 fn finished_with(text: &str, files: Vec<FileRef>) -> Scene {
     let (text, usage) = (text.into(), Usage::default());
-    Scene::Reports(AgentEvent::Finished { text, files, reasoning: None, usage })
+    Scene::Reports(AgentEvent::Finished { text, files, reasoning: None, usage, cost: Cost::FREE })
 }
 
 fn stepped(text: &str) -> Scene {
     let (text, usage) = (text.into(), Usage::default());
-    Scene::Reports(AgentEvent::Stepped { text, calls: Vec::new(), reasoning: None, usage })
+    Scene::Reports(AgentEvent::Stepped {
+        text,
+        files: Vec::new(),
+        calls: Vec::new(),
+        reasoning: None,
+        usage,
+        cost: Cost::FREE,
+    })
 }
 
 fn shows(text: &str) -> Scene {
@@ -190,7 +206,11 @@ async fn whoever_answers_an_open_question_without_knowing_is_told_so() {
         assert_eq!((ended.exit, written.as_str()), (Exit::Done, "I see.\n"));
         assert!(remarked.contains("still open") && remarked.contains("Which one?"), "{remarked}");
         assert!(labels.iter().all(|label| remarked.contains(label)), "{remarked}");
-        assert_eq!(bench.agent.heard(), [talaria_model::Word::Answer(answer)], "{said:?}");
+        assert_eq!(
+            bench.agent.heard(),
+            [talaria_model::Word::Answer { answer, files: Vec::new() }],
+            "{said:?}"
+        );
     }
 }
 
@@ -230,6 +250,14 @@ async fn a_command_is_answered_by_the_gateway_itself() {
 }
 
 #[tokio::test]
+async fn a_platforms_greeting_ends_without_an_answer_and_says_why() {
+    let bench = Bench::with([]).await;
+    let (ended, written, remarked) = bench.ask_aside(Display::Plain, "/start").await;
+    assert_eq!((ended.exit, written.as_str()), (Exit::Done, ""));
+    assert!(remarked.contains("nothing is answered"), "{remarked}");
+}
+
+#[tokio::test]
 async fn an_interruption_stops_the_turn() {
     let bench = Bench::with([vec![shows("Once upon a time"), Scene::Listens]]).await;
     let (written, wrote) = (Mutex::new(String::new()), Arc::new(Notify::new()));
@@ -251,7 +279,7 @@ async fn an_interruption_stops_the_turn() {
     assert_eq!(ended.exit, Exit::Failed);
     let mut screen = Emulator::of(SCREEN);
     screen.write(&written.lock().unwrap());
-    assert_eq!(screen.text(), ["Stopped."]);
+    assert_eq!(screen.text(), ["Stopped. Your next message begins a new", "conversation."]);
 }
 
 #[tokio::test]
@@ -269,10 +297,14 @@ async fn what_was_left_undelivered_is_not_taken_for_the_answer() {
 
 #[tokio::test]
 async fn an_answer_is_printed_once_although_the_connection_was_lost() {
-    let bench = Bench::with([
-        vec![stepped("Let me look."), Scene::Listens, finished("Found it.")],
-        vec![finished("And that is all.")],
-    ])
+    let steered = Rules { busy: Busy::Steer, acks: Acks::Never, ..Rules::default() };
+    let bench = Bench::under(
+        steered,
+        [
+            vec![stepped("Let me look."), Scene::Listens, finished("Found it.")],
+            vec![finished("And that is all.")],
+        ],
+    )
     .await;
     let (written, wrote) = (Mutex::new(String::new()), Notify::new());
     let write = |text: &str| {
@@ -329,12 +361,7 @@ async fn a_screen_shows_the_answer_as_if_it_had_come_at_once() {
 
 #[tokio::test]
 async fn files_come_along() {
-    let file = FileRef {
-        id: FileId::literal("00"),
-        name: "report.txt".into(),
-        mime: "text/plain".into(),
-        size: 12,
-    };
+    let file = FileRef::new(FileId::literal("00"), "report.txt", "text/plain", 12);
     let bench = Bench::with([vec![finished_with("Here.", vec![file.clone()])]]).await;
     let (ended, text) = bench.ask_on(Display::Plain, "hi").await;
     assert_eq!(ended, Ended { exit: Exit::Done, files: vec![file] });
@@ -363,8 +390,10 @@ async fn a_file_is_handed_over_and_fetched_and_nothing_is_overwritten() {
         assert!(socket.upload(Path::new("/nowhere")).await.is_err());
     };
     tokio::select! {
-        () = exchange => {}
+        // The socket is there before anybody comes.
+        biased;
         () = bench.serve() => unreachable!("it serves for ever"),
+        () = exchange => {}
     }
 }
 

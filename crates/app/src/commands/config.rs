@@ -65,9 +65,9 @@ async fn check(home: &Home, output: Output) -> Result<Exit, Halt> {
     {
         Ok(loaded) => {
             let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-            let chosen = model::chain(&loaded, &Http::default(), &clock).await;
+            let chosen = model::choice(&loaded, &Http::default(), &clock).await;
             let problems: Vec<_> = chosen.err().iter().map(ToString::to_string).collect();
-            let warnings = loaded.warnings().iter().map(ToString::to_string).collect();
+            let warnings = start::warnings(&loaded);
             Checked { good: problems.is_empty(), problems, warnings }
         }
         Err(wrong) => {

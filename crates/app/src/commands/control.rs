@@ -15,7 +15,7 @@ use crate::home::Home;
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) async fn reload(home: &Home, output: Output) -> Result<Exit, Halt> {
-    let reloaded: Reloaded = Client::need(home).await?.post("/v1/reload").await?;
+    let reloaded: Reloaded = Client::need(home).await?.post("/v1/reload", &[]).await?;
     if output.json {
         print_json(&reloaded)?;
         return Ok(Exit::Done);

@@ -11,6 +11,7 @@ pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod control;
+mod export;
 pub(crate) mod model;
 pub(crate) mod open;
 pub(crate) mod platforms;

@@ -36,9 +36,10 @@ pub(crate) async fn model(home: &Home, options: ModelOptions) -> Result<Exit, Ha
     let loaded = start::configuration(home)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let http = Http::default();
-    let chain = model::chain(&loaded, &http, &clock)
+    let choice = model::choice(&loaded, &http, &clock)
         .await
         .map_err(|finding| start::misconfigured(&[*finding]))?;
+    let chain = choice.chain;
     let test = if options.no_test { None } else { Some(try_it(&chain, &http, &clock).await?) };
     let report = Report {
         model: model::name(&chain),
@@ -95,6 +96,7 @@ async fn try_it(chain: &Chain, http: &Http, clock: &Arc<dyn Clock>) -> Result<Te
         system: "You are being tested. Answer in at most five words.".into(),
         messages: vec![PromptMessage::User(vec![Part::Text("Say hello.".into())])],
         tools: Arc::new([]),
+        effort: None,
     });
     while let Some(delta) = deltas.next().await {
         match delta {

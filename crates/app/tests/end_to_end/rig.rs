@@ -34,11 +34,22 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Everything but the gateway, which is not running yet.
+    /// Everything but the gateway, which is not running yet. What is said waits for what is being
+    /// answered: every message gets a whole answer, and a test can count them.
     pub(crate) async fn new(settings: VendorSettings, account: &[&str]) -> Self {
+        Self::with(settings, account, "agent: {busy_input_mode: queue, busy_ack_enabled: false}\n")
+            .await
+    }
+
+    /// The same, as it is installed: what is said during an answer ends it.
+    pub(crate) async fn as_installed(settings: VendorSettings, account: &[&str]) -> Self {
+        Self::with(settings, account, "").await
+    }
+
+    async fn with(settings: VendorSettings, account: &[&str], sections: &str) -> Self {
         let vendor = Vendor::open(settings).await.unwrap();
         let llm = FakeLlm::open().await.unwrap();
-        let clutter = Clutter { account, ..Clutter::default() };
+        let clutter = Clutter { account, sections };
         let home = Home::new(vendor.address(), &llm.base_url(), clutter).unwrap();
         let launch = Launch::new(binary());
         Self { vendor, llm, home, launch, process: None }

@@ -133,7 +133,7 @@ fn quotes(asked: &Asked) -> Reply {
 }
 
 async fn rig() -> Rig {
-    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    let mut rig = Rig::as_installed(VendorSettings::default(), &[]).await;
     rig.llm.script(quotes);
     rig.start().await;
     rig
@@ -248,7 +248,7 @@ async fn ctrl_c_stops_the_answer_and_not_the_chat() {
     seat.prompted("").await;
     rig.llm.hold(Hold::Never);
     seat.says("and now");
-    seat.reads("You said \"and now\" to me.").await;
+    seat.reads("and now\" to me.").await;
     seat.prompted("").await;
     // With nothing going on, it takes two.
     seat.types(CTRL_C);
@@ -274,6 +274,22 @@ async fn a_line_typed_during_an_answer_is_said_and_nothing_is_lost() {
     seat.prompted("and good").await;
     seat.says(" night");
     seat.reads("You said \"and good night\" to me.").await;
+}
+
+#[tokio::test]
+async fn a_line_said_right_after_another_is_answered_together_with_it() {
+    let rig = rig().await;
+    let mut seat = Seat::take(&rig);
+    seat.prompted("").await;
+    rig.llm.hold(Hold::After(3));
+    seat.says("a long story");
+    seat.reads("You said").await;
+    seat.says("what time is it");
+    rig.llm.hold(Hold::Never);
+    seat.reads("what time is it\" to me.").await;
+    assert!(seat.text().contains("You said \"a long story"), "{}", seat.text());
+    assert!(!seat.text().contains("Interrupted."), "{}", seat.text());
+    seat.prompted("").await;
 }
 
 #[tokio::test]

@@ -17,6 +17,10 @@ fn the_schema_has_every_setting_and_every_platform() {
     assert_eq!(text("/$defs/pigeon/properties/platform/const"), json!("pigeon"));
     assert_eq!(text("/$defs/pigeon/properties/token/$ref"), json!("#/$defs/pigeon/$defs/Secret"));
     assert_eq!(text("/$defs/pigeon/required"), Value::Null, "the environment may have it");
+    let input = text("/$defs/PriceSettings/properties/input/type");
+    assert_eq!(input, json!(["string", "number"]), "a price is written as a number");
+    let kinds = text("/properties/reset_by_type/propertyNames/enum");
+    assert_eq!(kinds, json!(["dm", "group", "channel", "thread", "forum"]));
     assert_eq!(
         text("/properties/accounts/additionalProperties/oneOf/1"),
         json!({ "$ref": "#/$defs/pigeon", "required": ["platform"] })
@@ -28,8 +32,19 @@ fn the_schema_has_every_setting_and_every_platform() {
         "fallback",
         "providers",
         "accounts",
+        "prices",
+        "timezone",
+        "session_store_max_age_days",
+        "entry_max_age_days",
         "agent",
+        "compression",
+        "group_sessions_per_user",
+        "thread_sessions_per_user",
         "sessions",
+        "session_reset",
+        "reset_by_type",
+        "quick_commands",
+        "privacy",
         "http",
         "files",
         "log",
@@ -82,6 +97,11 @@ fn the_reference_tells_everything_once() {
         "\n#### `accounts.pigeon.token`\n\nsecret · required · `TALARIA_ACCOUNTS__PIGEON__TOKEN`\n",
         "\n#### `accounts.pigeon.route`\n\nsettings with `by` one of sight, map · ",
         "\n- `json`: For programs: one JSON object a line.\n",
+        "\n##### `accounts.<name>.session_reset.mode`\n\none of both, idle, daily, none · `TALARIA_ACCOUNTS__<NAME>__SESSION_RESET__MODE`\n",
+        "\n#### `prices.<name>.input`\n\nUS dollars, like 2.50 · required · `TALARIA_PRICES__<NAME>__INPUT` · applies at once\n",
+        "\n### `quick_commands`\n\nsettings with `type` one of alias, exec by name · `TALARIA_QUICK_COMMANDS`\n",
+        "\n### `timezone`\n\ntime zone, like Europe/Berlin · `TALARIA_TIMEZONE`\n",
+        "\n### `compression.threshold`\n\nnumber from 0.1 to 0.8 · default `0.5` · ",
     ] {
         assert_eq!(page.matches(part).count(), 1, "{part:?} in\n{page}");
     }

@@ -73,7 +73,7 @@ proptest! {
         address in prop::option::of(address()),
         hosts in prop::option::of(hosts()),
         whole in prop::option::of(address()),
-        also in "(model: x\n|agent: ~\n|sessions: \\{group_per_user: false\\}\n)?",
+        also in "(model: x\n|agent: ~\n|group_sessions_per_user: false\n)?",
     ) {
         let mut yaml = format!("{also}http:\n");
         yaml.extend(file_address.iter().map(|address| format!("  listen: '{address}'\n")));

@@ -1,5 +1,6 @@
 //! Configuration, through its public interface.
 
+mod conversations;
 mod documents;
 mod doors;
 mod files;

@@ -54,8 +54,8 @@ fn a_wrong_value_is_named_with_what_was_expected() {
         "config.yaml:1: agent.max_steps: \"5\" is text; write it without quotes",
     );
     check(
-        "sessions: {group_per_user: maybe}",
-        "config.yaml:1: sessions.group_per_user: \"maybe\" is neither true nor false",
+        "group_sessions_per_user: maybe",
+        "config.yaml:1: group_sessions_per_user: \"maybe\" is neither true nor false",
     );
     check(
         "files: {limit: big}",

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use talaria_model::{Capabilities, Secret};
+use talaria_model::{Capabilities, Ids, Secret};
 use talaria_platform::{
     ConnectError, Identity, Link, Platform, Ports, Registration, Spec, Startup,
 };
@@ -16,6 +16,8 @@ const SPEC: Spec = Spec {
     label: "Desk",
     about: "A desk that is always there.",
     capabilities: Capabilities::PLAIN,
+    note: None,
+    ids: Ids::Needed,
     identity: Identity::Operator,
     startup: Startup::Always,
     guide: "",

@@ -133,3 +133,17 @@ fn a_value_that_is_no_secret_is_shown() {
     let line = loaded.show().into_iter().find(|line| line.path == "providers.p.base_url");
     assert_eq!(line.map(|line| line.value.to_string()).as_deref(), Some("https://example.com/v1"));
 }
+
+#[test]
+fn a_text_is_shown_without_the_secrets_that_it_repeats() {
+    let sources = Sources::default()
+        .with_config("providers: {p: {api_key: from-the-file}}")
+        .with_dotenv("SOMETHING=kept-in-dotenv")
+        .with_variable("OPENAI_API_KEY", "from-the-process")
+        .with_variable("EDITOR", "a-plain-editor");
+    let loaded = load(sources, &platforms::ALL).expect("right");
+    assert_eq!(
+        loaded.redact("from-the-file kept-in-dotenv from-the-process a-plain-editor"),
+        "(hidden) (hidden) (hidden) a-plain-editor"
+    );
+}

@@ -48,7 +48,7 @@ fn nothing_configured_is_a_configuration() {
     assert_eq!(config.agent.max_steps, 90);
     assert_eq!(config.agent.question_limit, Duration::from_secs(86_400));
     assert_eq!(config.files.limit.bytes(), 25_000_000);
-    assert!(config.sessions.group_per_user && !config.sessions.thread_per_user);
+    assert!(config.group_sessions_per_user && !config.thread_sessions_per_user);
     assert_eq!(config.limits.pending_per_session, 64);
     let accounts: Vec<&str> = config.accounts.keys().map(AccountId::as_str).collect();
     assert_eq!(accounts, ["desk"], "what starts always is there");
@@ -62,12 +62,7 @@ fn a_value_is_what_its_setting_says_it_is() {
     check("agent: {max_steps: 5}", &[], "agent.max_steps", "5 (config.yaml:1)");
     check("agent: {turn_limit: 120s}", &[], "agent.turn_limit", "2m (config.yaml:1)");
     check("files: {quota: 1.5 gb}", &[], "files.quota", "1500MB (config.yaml:1)");
-    check(
-        "sessions: {group_per_user: no}",
-        &[],
-        "sessions.group_per_user",
-        "false (config.yaml:1)",
-    );
+    check("group_sessions_per_user: no", &[], "group_sessions_per_user", "false (config.yaml:1)");
     check("log: {format: \"json\"}", &[], "log.format", "json (config.yaml:1)");
     check(
         "agent:\n  instructions: |\n    Be\n    brief.\n",
@@ -105,9 +100,9 @@ fn variables_are_read_by_the_type_of_their_setting() {
     );
     check(
         "",
-        &["TALARIA_SESSIONS__GROUP_PER_USER=0"],
-        "sessions.group_per_user",
-        "false (environment TALARIA_SESSIONS__GROUP_PER_USER)",
+        &["TALARIA_GROUP_SESSIONS_PER_USER=0"],
+        "group_sessions_per_user",
+        "false (environment TALARIA_GROUP_SESSIONS_PER_USER)",
     );
     check("", &["TALARIA_MODEL={not: yaml"], "model", "{not: yaml (environment TALARIA_MODEL)");
     check(

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use talaria_model::{
-    AccountId, EntryBody, EventId, Inbound, InboundKind, Message, Sender, SenderId, Timestamp,
+    AccountId, EntryBody, EventId, Inbound, InboundKind, Message, Sender, SenderId, Source,
+    Timestamp,
 };
 use talaria_platform::Verdict;
 use talaria_session::Access;
@@ -207,9 +208,10 @@ fn said(to: talaria_model::Address, id: &'static str, text: &str) -> Inbound {
     Inbound {
         id: EventId::literal(id),
         at: Timestamp::default(),
-        from: Sender { id: SenderId::literal("alice"), name: None },
+        from: Sender::new(SenderId::literal("alice")),
         to,
         kind: InboundKind::Said(Message { text: text.into(), ..Message::default() }),
+        source: Source::default(),
     }
 }
 

@@ -273,7 +273,9 @@ fn a_message_that_kills_the_process_before_its_beginning_is_durable_is_set_aside
         let texts = life.vendor.texts("home");
         assert!(texts.len() == 1 && texts[0].contains("set it aside"), "{texts:?}");
         life.vendor.say("alice", "home", "hello");
-        assert_eq!(life.texts("home", 2).await[1], "echo: hello");
+        let texts = life.texts("home", 3).await;
+        assert!(texts[1].contains("This is a new conversation"), "{texts:?}");
+        assert_eq!(texts[2], "echo: hello");
     });
 }
 

@@ -8,6 +8,8 @@ mod beginnings;
 mod chance;
 mod crashes;
 mod delivery;
+mod expiry;
+mod looking_back;
 mod losses;
 mod order;
 mod previews;

@@ -170,8 +170,9 @@ fn what_is_decided_while_the_outbox_is_being_read_is_not_forgotten() {
         life.vendor.say("alice", "home", "/nope-4");
         life.quiet().await;
         let texts = life.vendor.texts("home");
-        let expected: Vec<String> =
-            (1..=4).map(|n| format!("There is no command `/nope-{n}`. Try `/help`.")).collect();
+        let expected: Vec<String> = (1..=4)
+            .map(|n| format!("There is no command `/nope-{n}`. `/help` lists what there is."))
+            .collect();
         assert_eq!(texts, expected);
     });
 }
@@ -220,11 +221,11 @@ fn many_stops_at_once_are_all_dealt_with() {
 #[test]
 fn a_message_that_steers_a_turn_and_is_taken_becomes_part_of_it() {
     let listening = agent(|mut stage| async move {
-        let Word::Steer { seq, message, .. } = stage.hear().await else {
+        let Word::Steer(steer) = stage.hear().await else {
             return stage.fail(Failure::Stopped).await;
         };
-        stage.took(vec![seq]).await;
-        let answer = format!("{} + {}", stage.echo(), message.text);
+        stage.took(vec![steer.seq]).await;
+        let answer = format!("{} + {}", stage.echo(), steer.message.text);
         stage.finish(&answer).await;
     });
     World::new(SIMPLE).with_agent(listening).live(async |life| {
@@ -257,9 +258,9 @@ fn a_message_that_could_not_be_told_to_the_turn_is_not_overtaken_by_later_ones()
             for _ in 0..2 {
                 SystemClock.sleep(Duration::from_secs(10)).await;
                 let mut seqs = Vec::new();
-                while let Ok(Word::Steer { seq, message, .. }) = stage.words.try_recv() {
-                    answer.push_str(&format!(" / {}", message.text));
-                    seqs.push(seq);
+                while let Ok(Word::Steer(steer)) = stage.words.try_recv() {
+                    answer.push_str(&format!(" / {}", steer.message.text));
+                    seqs.push(steer.seq);
                 }
                 stage.took(seqs).await;
             }

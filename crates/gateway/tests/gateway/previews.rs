@@ -52,7 +52,8 @@ fn typed(vendor: &Vendor) -> Vec<Timestamp> {
 
 fn text_of(outbound: &Outbound) -> &str {
     match &outbound.act {
-        Act::Post(content) | Act::Draft(content) | Act::Edit { content, .. } => &content.text,
+        Act::Post(content) | Act::Edit { content, .. } => &content.text,
+        Act::Draft(draft) => &draft.content.text,
         _ => "",
     }
 }

@@ -262,7 +262,7 @@ fn an_answer_given_to_an_agent_that_does_not_ask_harms_nobody() {
         let answer = stage.ask(question("Sure?")).await;
         assert!(matches!(answer, Answer::Chosen(_)));
         match stage.hear().await {
-            Word::Steer { seq, .. } => stage.took(vec![seq]).await,
+            Word::Steer(steer) => stage.took(vec![steer.seq]).await,
             word => panic!("{word:?}"),
         }
         stage.finish("done").await;

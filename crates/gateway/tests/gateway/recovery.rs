@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::{AgentEvent, CallId, EntryBody, ToolCall, Usage};
+use talaria_model::{AgentEvent, CallId, Cost, EntryBody, ToolCall, Usage};
 use talaria_platform::ConnectError;
 use talaria_store::Store;
 
@@ -89,7 +89,8 @@ fn what_a_turn_had_done_is_not_done_again() {
             let calls =
                 vec![ToolCall { id: call.clone(), tool: "t".into(), arguments: "{}".into() }];
             let (text, usage) = ("Let me look.".to_owned(), Usage::default());
-            stage.emit(AgentEvent::Stepped { text, calls, reasoning: None, usage }).await;
+            let (files, reasoning, cost) = (vec![], None, Cost::FREE);
+            stage.emit(AgentEvent::Stepped { text, files, calls, reasoning, usage, cost }).await;
             let output = "found".to_owned();
             stage.emit(AgentEvent::Called { call, output, files: vec![], failed: false }).await;
             std::future::pending::<()>().await;
@@ -383,7 +384,9 @@ fn three_deaths_during_one_turn_set_it_aside_and_the_next_message_works() {
         assert_eq!(life.disk.counts().await.unwrap().quarantined, 1);
         life.gateway.set_agent(echo());
         life.vendor.say("alice", "home", "hello");
-        assert_eq!(life.texts("home", 2).await[1], "echo: hello");
+        let texts = life.texts("home", 3).await;
+        assert!(texts[1].contains("This is a new conversation"), "{texts:?}");
+        assert_eq!(texts[2], "echo: hello");
     });
 }
 

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use talaria_agent::{Agent, Running, Turn};
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::{AgentEvent, CallId, EntryBody, Failure, ToolCall, Usage, Word};
-use talaria_session::Phase;
+use talaria_model::{
+    AgentEvent, CallId, Capabilities, Cost, Deletes, EntryBody, Failure, InboundKind, Message,
+    ToolCall, Usage, Word,
+};
+use talaria_session::{Busy, Phase};
 
 use crate::questions::question;
 use crate::world::{EDITING, SIMPLE, World, agent, echo, key};
@@ -133,7 +136,8 @@ fn everything_an_agent_reports_is_durable_before_it_goes_on() {
                 vec![ToolCall { id: call.clone(), tool: "t".into(), arguments: "{}".into() }];
             let text = "Let me look.".to_owned();
             let usage = Usage::default();
-            stage.emit(AgentEvent::Stepped { text, calls, reasoning: None, usage }).await;
+            let (files, reasoning, cost) = (vec![], None, Cost::FREE);
+            stage.emit(AgentEvent::Stepped { text, files, calls, reasoning, usage, cost }).await;
             let answered =
                 |body| matches!(body, EntryBody::Answered { calls, .. } if calls.len() == 1);
             check(answered(newest().await), "a step");
@@ -150,10 +154,10 @@ fn everything_an_agent_reports_is_durable_before_it_goes_on() {
 
             stage.emit(AgentEvent::Asked(question("Sure?"))).await;
             check(matches!(session().await.phase, Phase::Asking { .. }), "a question");
-            let Word::Answer(_) = stage.hear().await else { panic!("an answer") };
+            let Word::Answer { .. } = stage.hear().await else { panic!("an answer") };
 
-            let Word::Steer { seq, .. } = stage.hear().await else { panic!("a steer") };
-            stage.took(vec![seq]).await;
+            let Word::Steer(steer) = stage.hear().await else { panic!("a steer") };
+            stage.took(vec![steer.seq]).await;
             let said = |body| matches!(body, EntryBody::Said { text, .. } if text == "and this");
             check(said(newest().await), "words taken up");
 
@@ -203,7 +207,8 @@ fn an_agent_that_keeps_to_its_limit_has_the_last_word() {
         SystemClock.sleep(stage.turn.limit).await;
         let failure = Failure::TimedOut { minutes: 30 };
         let said = "What I found so far".to_owned();
-        stage.emit(AgentEvent::Failed { failure, said }).await;
+        let (usage, cost) = (Usage::default(), Cost::UNKNOWN);
+        stage.emit(AgentEvent::Failed { failure, said, usage, cost }).await;
     });
     World::new(SIMPLE).with_agent(punctual).live(async |life| {
         life.vendor.say("alice", "home", "hello");
@@ -254,5 +259,56 @@ fn what_is_said_before_the_tools_run_is_a_message_of_its_own() {
     World::new(SIMPLE).with_agent(chatty).live(async |life| {
         life.vendor.say("alice", "home", "hello");
         assert_eq!(life.texts("home", 2).await, ["Let me look.", "Found it."]);
+    });
+}
+
+#[test]
+fn an_agent_hears_of_the_skills_of_a_chat_and_of_being_alone() {
+    let curious = agent(|stage| async move {
+        let (skills, attended) = (stage.turn.skills.join(" "), stage.turn.attended);
+        stage.finish(&format!("skills: {skills}; attended: {attended:?}")).await;
+    });
+    World::new(SIMPLE).with_agent(curious).live(async |life| {
+        let say = |text: &str| {
+            let (text, skills) = (text.to_owned(), vec!["review".to_owned()]);
+            let message = Message { text, skills, ..Message::default() };
+            life.vendor.does("alice", life.vendor.dm("home"), InboundKind::Said(message));
+        };
+        say("hello");
+        assert_eq!(life.texts("home", 1).await, ["skills: review; attended: Yes"]);
+        say("again");
+        assert_eq!(life.texts("home", 2).await[1], "skills: ; attended: Yes");
+        say("/background look into it");
+        let texts = life.texts("home", 4).await;
+        assert!(texts[3].ends_with("attended: No"), "{texts:?}");
+    });
+}
+
+#[test]
+fn a_text_that_arrives_in_two_pieces_is_answered_once_and_whole() {
+    let thoughtful = agent(|mut stage| async move {
+        let said = |body: &EntryBody| match body {
+            EntryBody::Said { text, heard, .. } => Some(heard.clone().unwrap_or(text.clone())),
+            _ => None,
+        };
+        let entries = stage.turn.entries.iter();
+        let read: Vec<String> = entries.filter_map(|entry| said(&entry.body)).collect();
+        stage.show("I begin to answer the first piece");
+        tokio::select! {
+            biased;
+            _ = stage.hear() => stage.fail(Failure::Stopped).await,
+            () = SystemClock.sleep(Duration::from_secs(10)) => stage.finish(&read.join(" + ")).await,
+        }
+    });
+    let can = Capabilities { deletes: Deletes::Anytime, ..EDITING };
+    let mut world = World::new(can).with_agent(thoughtful);
+    world.rules.busy = Busy::Interrupt;
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "one");
+        life.pass(Duration::from_millis(2_700)).await;
+        assert_eq!(life.vendor.texts("home"), ["I begin to answer the first piece"]);
+        life.vendor.say("alice", "home", "two");
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home"), ["one + two"]);
     });
 }

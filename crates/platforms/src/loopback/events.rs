@@ -6,8 +6,8 @@ use futures::{StreamExt, stream};
 use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
-    AccountId, Address, Chat, ChatId, ChatKind, ChoiceId, EventId, IdError, Inbound, InboundKind,
-    Message, MessageId, Sender, SenderId, ThreadId,
+    AccountId, Address, Chat, ChatId, ChoiceId, EventId, IdError, Inbound, InboundKind, Message,
+    MessageId, Sender, SenderId, Source, Standing, ThreadId,
 };
 use talaria_platform::{Ack, Arrival, Arrivals, Batch, ConnectError, Cursor, LinkError, Ports};
 use tokio::io::AsyncWriteExt;
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::codec::{FramedRead, LinesCodec};
 
-use super::wire::{Event, FromGateway, Hello, LONGEST_LINE, Role};
+use super::wire::{Event, FromGateway, Hello, LONGEST_LINE, Place, Role};
 
 /// Lines that are already there are committed together, up to this many.
 const BATCH: usize = 64;
@@ -58,7 +58,7 @@ struct Connection {
 
 /// What can be made of a line.
 enum Line {
-    Event(u64, Inbound),
+    Event(u64, Box<Inbound>),
     /// It has its place in the order, but no session could take it. Delivered again it would be no
     /// better, so it is left out.
     Senseless(u64, String),
@@ -80,7 +80,7 @@ impl Connection {
             match line.map_err(lost).and_then(|line| self.read(&line)) {
                 Ok(Line::Event(number, inbound)) => {
                     self.committed = Some(number);
-                    events.push(inbound);
+                    events.push(*inbound);
                 }
                 Ok(Line::Senseless(number, reason)) => {
                     self.committed = Some(number);
@@ -111,7 +111,7 @@ impl Connection {
         };
         let number = event.number;
         Ok(match decode(event, &self.account, self.clock.now()) {
-            Ok(inbound) => Line::Event(number, inbound),
+            Ok(inbound) => Line::Event(number, Box::new(inbound)),
             Err(error) => Line::Senseless(number, error.to_string()),
         })
     }
@@ -122,29 +122,50 @@ fn decode(
     account: &AccountId,
     now: talaria_model::Timestamp,
 ) -> Result<Inbound, IdError> {
-    let chat = Chat {
-        id: ChatId::new(event.chat)?,
-        kind: if event.group { ChatKind::Group } else { ChatKind::Dm },
-    };
+    let chat = Chat { id: ChatId::new(event.chat)?, kind: event.kind };
     let kind = match event.press {
         Some(choice) => InboundKind::Pressed(ChoiceId::new(choice)?),
         None => InboundKind::Said(Message {
             id: event.message.map(MessageId::new).transpose()?,
             text: event.text,
-            files: Vec::new(),
-            reply_to: None,
+            reply_to: event.reply_to.map(MessageId::new).transpose()?,
+            quote: event.quote,
+            overheard: event.overheard,
+            channel_prompt: event.channel_prompt,
+            skills: event.skills,
+            ..Message::default()
         }),
     };
     Ok(Inbound {
         id: EventId::new(event.id)?,
         at: now,
-        from: Sender { id: SenderId::new(event.sender)?, name: None },
+        from: Sender {
+            id: SenderId::new(event.sender)?,
+            name: event.name,
+            alt: event.alt.map(SenderId::new).transpose()?,
+            kind: event.is,
+        },
         to: Address {
             account: account.clone(),
             chat,
             thread: event.thread.map(ThreadId::new).transpose()?,
         },
+        source: source(event.place)?,
         kind,
+    })
+}
+
+fn source(place: Place) -> Result<Source, IdError> {
+    let Place { name, topic, parent, space, alt, known_by } = place;
+    Ok(Source {
+        chat_name: name,
+        topic,
+        parent: parent.map(ChatId::new).transpose()?,
+        space,
+        alt_chat: alt.map(ChatId::new).transpose()?,
+        known_by,
+        // Who is heard is for the account's list to say, not for a line that came over a socket.
+        standing: Standing::Unknown,
     })
 }
 

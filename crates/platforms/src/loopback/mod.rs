@@ -17,12 +17,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use talaria_model::{
-    Capabilities, Choices, Drafts, Edits, Files, Idempotency, Markup, TextLimit, Unit,
+    Capabilities, Choices, Drafts, Edits, Files, Idempotency, Ids, Markup, TextLimit, Unit,
 };
 use talaria_platform::{ConnectError, Identity, Incoming, Link, Platform, Ports, Spec, Startup};
 
 pub use wire::{
-    ActReply, ActRequest, Event, FromGateway, Hello, Role, WireAct, WireChoice, WireFile,
+    ActReply, ActRequest, Event, FromGateway, Hello, Place, Role, WireAct, WireChoice, WireFile,
 };
 
 /// The platform.
@@ -63,6 +63,9 @@ impl Platform for Loopback {
             markup: Markup::Markdown,
             ..Capabilities::PLAIN
         },
+        note: None,
+        // What the program behind it makes of an id, only that program knows.
+        ids: Ids::Needed,
         identity: Identity::Anyone,
         startup: Startup::Configured,
         guide: include_str!("guide.md"),

@@ -112,7 +112,9 @@ fn encode(outbound: &Outbound) -> Result<ActRequest, SendError> {
                 .map(|file| WireFile {
                     id: file.id.to_string(),
                     name: file.name.clone(),
+                    mime: file.mime.clone(),
                     size: file.size,
+                    shown: file.shown,
                 })
                 .collect(),
         },

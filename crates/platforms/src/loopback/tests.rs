@@ -10,8 +10,9 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
 use talaria_model::{
-    AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Outbound, OutboundId, Receipt,
-    SessionId,
+    AccountId, Act, Address, Author, Chat, ChatId, ChatKind, Content, FileId, FileRef, Inbound,
+    InboundKind, KnownBy, Message, Outbound, OutboundId, Overheard, Quote, Receipt, Sender,
+    SenderId, SenderKind, SessionId, Source, ThreadId,
 };
 use talaria_platform::{
     Archive, ArchiveError, Arrival, Arrivals, ByteStream, Conversation, Cursor, FileError,
@@ -204,6 +205,7 @@ fn ports(cursor: Option<&str>) -> Ports {
         clock: Arc::new(SystemClock),
         files: Arc::new(Nothing),
         archive: Arc::new(Nothing),
+        menu: Arc::new([]),
         hosts: Arc::default(),
         folder: "unused".into(),
         cursor: cursor.map(|cursor| Cursor(cursor.into())),
@@ -249,6 +251,16 @@ impl Archive for Nothing {
 }
 
 impl Bench {
+    /// The one event of the next batch.
+    async fn event(&mut self) -> Inbound {
+        match self.arrivals.next().await {
+            Some(Ok(Arrival::Batch(mut batch))) if batch.events.len() == 1 => {
+                batch.events.remove(0)
+            }
+            _ => panic!("a batch of one event"),
+        }
+    }
+
     async fn next(&mut self) -> Result<(Vec<String>, Option<String>), LinkError> {
         match self.arrivals.next().await {
             Some(Ok(Arrival::Batch(batch))) => {
@@ -341,15 +353,87 @@ async fn an_event_that_makes_no_sense_is_skipped_for_good() {
         with(5, "text", json!(["hello"])),
         event(6, "hello").to_string(),
         with(7, "id", Value::Null),
+        with(8, "kind", json!("party")),
+        with(9, "alt", json!("")),
+        with(10, "place", json!({ "parent": "a\nb" })),
+        with(11, "reply_to", json!("")),
+        with(12, "quote", json!({ "text": "hi", "author": "somebody" })),
     ];
     bench.bridge.tell(lines.join("\n").as_bytes()).await;
     let (mut heard, mut last) = (Vec::new(), None);
-    while last.as_deref() != Some("7") {
+    while last.as_deref() != Some("12") {
         let (ids, cursor) = bench.next().await.unwrap();
         heard.extend(ids);
         last = cursor;
     }
     assert_eq!(heard, ["e6"]);
+}
+
+#[tokio::test]
+async fn everything_that_is_known_about_a_message_can_be_told() {
+    let mut bench = bench(None).await;
+    let line = json!({
+        "number": 1, "id": "e1", "chat": "team", "kind": "group", "thread": "lunch",
+        "place": { "name": "The team", "topic": "Food", "space": "Office", "alt": "team-2" },
+        "sender": "7", "name": "Alice", "alt": "alice@example.org", "is": "bot",
+        "text": "and on Friday?", "message": "m9", "reply_to": "m8",
+        "quote": { "text": "Pizza.", "author": "us" },
+        "overheard": [{ "name": "Bob", "text": "I had soup." }],
+        "channel_prompt": "Answer in French.", "skills": ["review"],
+        "standing": "by_role",
+    });
+    bench.bridge.tell(line.to_string().as_bytes()).await;
+    let Inbound { from, to, source, kind, .. } = bench.event().await;
+    let alice = Sender {
+        alt: Some(SenderId::literal("alice@example.org")),
+        kind: SenderKind::Bot,
+        ..Sender::named(SenderId::literal("7"), "Alice")
+    };
+    assert_eq!(from, alice);
+    assert_eq!(to.chat, Chat { id: ChatId::literal("team"), kind: ChatKind::Group });
+    assert_eq!(to.thread, Some(ThreadId::literal("lunch")));
+    assert_eq!(
+        source,
+        Source {
+            chat_name: Some("The team".into()),
+            topic: Some("Food".into()),
+            space: Some("Office".into()),
+            alt_chat: Some(ChatId::literal("team-2")),
+            ..Source::default()
+        },
+        "rights are not for a line to give"
+    );
+    let InboundKind::Said(message) = kind else { panic!("said") };
+    assert_eq!(message.quote, Some(Quote { text: "Pizza.".into(), author: Author::Us }));
+    assert_eq!(message.overheard, [Overheard { name: "Bob".into(), text: "I had soup.".into() }]);
+    assert_eq!(message.channel_prompt.as_deref(), Some("Answer in French."));
+    assert_eq!(message.skills, ["review"]);
+    assert_eq!(message.reply_to.map(|message| message.to_string()), Some("m8".into()));
+}
+
+#[tokio::test]
+async fn what_is_not_told_is_a_person_in_a_chat_of_two() {
+    let mut bench = bench(None).await;
+    bench.bridge.tell(event(1, "hello").to_string().as_bytes()).await;
+    let Inbound { from, to, source, kind, .. } = bench.event().await;
+    assert_eq!(from, Sender::new(SenderId::literal("alice")));
+    assert_eq!((to.chat.kind, to.thread), (ChatKind::Dm, None));
+    assert_eq!(source, Source::default());
+    assert_eq!(kind, InboundKind::Said(Message { text: "hello".into(), ..Message::default() }));
+    for (number, kind, expected) in [
+        (2, "channel", ChatKind::Channel),
+        (3, "thread", ChatKind::Thread),
+        (4, "forum", ChatKind::Forum),
+    ] {
+        let mut line = event(number, "hello");
+        line["kind"] = json!(kind);
+        bench.bridge.tell(line.to_string().as_bytes()).await;
+        assert_eq!(bench.event().await.to.chat.kind, expected);
+    }
+    let mut line = event(5, "hello");
+    line["place"] = json!({ "known_by": "sender" });
+    bench.bridge.tell(line.to_string().as_bytes()).await;
+    assert_eq!(bench.event().await.source.known_by, KnownBy::Sender);
 }
 
 #[tokio::test]
@@ -359,6 +443,26 @@ async fn fields_that_a_later_vendor_sends_are_ignored() {
     event["mood"] = json!({ "is": "good" });
     bench.bridge.tell(event.to_string().as_bytes()).await;
     assert_eq!(bench.next().await.unwrap().0, ["e1"]);
+}
+
+#[tokio::test]
+async fn a_file_goes_along_with_how_it_is_to_be_shown() {
+    let mut bench = bench(None).await;
+    let sound = FileRef::new(FileId::literal("aa"), "hi.ogg", "audio/ogg", 3);
+    let voice = FileRef { shown: talaria_model::Shown::Voice, ..sound.clone() };
+    let files = vec![sound, voice];
+    let outbound = Outbound { act: Act::Post(Content { files, ..Content::default() }), ..hello() };
+    let vendor = async {
+        let asked = bench.bridge.asked().await;
+        bench.bridge.answer(r#"{"done":{}}"#).await;
+        asked
+    };
+    let (sent, asked) = tokio::join!(bench.outgoing.send(&outbound), vendor);
+    sent.unwrap();
+    let file = json!({ "id": "aa", "name": "hi.ogg", "mime": "audio/ogg", "size": 3 });
+    let mut voice = file.clone();
+    voice["shown"] = json!("voice");
+    assert_eq!(asked["act"]["post"]["files"], json!([file, voice]));
 }
 
 #[tokio::test]

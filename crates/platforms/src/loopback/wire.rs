@@ -1,6 +1,7 @@
 //! The lines of JSON, as both ends write them.
 
 use serde::{Deserialize, Serialize};
+use talaria_model::{ChatKind, KnownBy, Overheard, Quote, SenderKind, Shown};
 
 /// The longest line either end may send.
 pub(crate) const LONGEST_LINE: usize = 1024 * 1024;
@@ -38,7 +39,7 @@ pub enum Role {
 }
 
 /// Something that happened. Fields that are not known here are ignored.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Counts up without gaps.
     pub number: u64,
@@ -46,14 +47,26 @@ pub struct Event {
     pub id: String,
     /// The chat.
     pub chat: String,
-    /// Whether several people are in it.
-    #[serde(default)]
-    pub group: bool,
+    /// How many people can be in it.
+    #[serde(default = "between_two")]
+    pub kind: ChatKind,
     /// The thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
+    /// What else is known about the chat.
+    #[serde(default)]
+    pub place: Place,
     /// Who.
     pub sender: String,
+    /// The name that others see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A second id of the same sender that outlives the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alt: Option<String>,
+    /// What the sender is.
+    #[serde(default)]
+    pub is: SenderKind,
     /// What they said.
     #[serde(default)]
     pub text: String,
@@ -63,6 +76,48 @@ pub struct Event {
     /// Their message as the vendor names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The message that theirs answers, as the vendor names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// What that message said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Quote>,
+    /// What others said in the chat since the gateway was last spoken to, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overheard: Vec<Overheard>,
+    /// What the agent is to know in this chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_prompt: Option<String>,
+    /// Skills that a new conversation in this chat begins with, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
+}
+
+fn between_two() -> ChatKind {
+    ChatKind::Dm
+}
+
+/// What is known about a chat beside its id. All of it may be missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it says it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// The chat that a thread belongs to, where the thread is a chat of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The workspace or server that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+    /// A second id of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alt: Option<String>,
+    /// What tells it from other direct chats.
+    pub known_by: KnownBy,
 }
 
 /// Something the vendor is asked to do.
@@ -119,8 +174,13 @@ pub struct WireFile {
     pub id: String,
     /// Its name.
     pub name: String,
+    /// Its media type.
+    pub mime: String,
     /// Bytes.
     pub size: u64,
+    /// How it is to be shown.
+    #[serde(default, skip_serializing_if = "Shown::is_natural")]
+    pub shown: Shown,
 }
 
 /// What the vendor answers.

@@ -77,7 +77,7 @@ impl PlatformHarness for Attached {
                     let id = posted.id.map(|id| id.to_string());
                     return Shown { kind: Kind::Post, id, text: posted.text };
                 }
-                Event::Draft { id, text } => {
+                Event::Draft { id, text, .. } => {
                     return Shown { kind: Kind::Draft, id: Some(id.to_string()), text };
                 }
                 _ => {}

@@ -6,7 +6,9 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
-use talaria_model::{ChatId, EventId, Inbound, InboundKind, Message, MessageId, Sender, SenderId};
+use talaria_model::{
+    ChatId, EventId, Inbound, InboundKind, Message, MessageId, Sender, SenderId, Source,
+};
 use talaria_platform::{Ack, Arrival, Batch, FileError, Verdict};
 use tokio::sync::oneshot;
 
@@ -52,8 +54,8 @@ pub(super) async fn say(
         }
     }
     let message = MessageId::new(id.as_str()).ok();
-    let kind = InboundKind::Said(Message { id: message, text, files, reply_to: None });
-    desk.hear(chat, id, kind).await
+    let said = Message { id: message, text, files, ..Message::default() };
+    desk.hear(chat, id, InboundKind::Said(said)).await
 }
 
 pub(super) async fn press(
@@ -94,8 +96,9 @@ impl Desk {
             id,
             at: self.clock.now(),
             // Whoever reaches the socket is the operator; there is nobody else to be.
-            from: Sender { id: SenderId::literal("operator"), name: None },
+            from: Sender::new(SenderId::literal("operator")),
             to: self.address(chat),
+            source: Source::default(),
             kind,
         };
         let (told, verdict) = oneshot::channel();

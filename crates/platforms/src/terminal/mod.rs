@@ -29,8 +29,8 @@ use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choices, Content, Deletes,
-    Drafts, Edits, Files, Idempotency, Markup, MessageId, Outbound, OutboundId, Reactions, Receipt,
-    TextLimit, Typing, Unit,
+    Draft, Drafts, Edits, Files, Idempotency, Ids, Markup, MessageId, Outbound, OutboundId,
+    Reactions, Receipt, TextLimit, Typing, Unit,
 };
 use talaria_platform::{
     Archive, Arrival, ConnectError, FileStore, Identity, Incoming, Link, Outgoing, Platform, Ports,
@@ -77,6 +77,12 @@ impl Platform for Terminal {
             // A terminal shows an id once, and one that attaches later begins with the past.
             idempotency: Idempotency::Keyed(Duration::from_secs(10 * 365 * 24 * 60 * 60)),
         },
+        note: Some(
+            "The person reads in a terminal: wide tables wrap, pictures are only named, and a command \
+             to copy is best a code block of its own.",
+        ),
+        // Its one sender and the names of its conversations say nothing about anybody.
+        ids: Ids::Hideable,
         identity: Identity::Operator,
         startup: Startup::Always,
         guide: include_str!("guide.md"),
@@ -171,8 +177,9 @@ impl Outgoing for Desk {
                 self.post(id, to, content).await?;
                 MessageId::new(id.to_string()).ok()
             }
-            Act::Draft(content) => {
-                let draft = Event::Draft { id: id.clone(), text: content.text.clone() };
+            Act::Draft(Draft { content, doing }) => {
+                let (text, doing) = (content.text.clone(), doing.clone());
+                let draft = Event::Draft { id: id.clone(), text, doing };
                 if let Some(line) = Line::of(&draft, Doing::Busy) {
                     self.audience.draft(&to.chat.id, id, line);
                 }

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
 use http::header;
 use serde::Deserialize;
-use talaria_model::{Address, Content, Entry, EntryBody, Extent, OutboundId};
+use talaria_model::{Address, Content, Entry, EntryBody, EventId, Extent, OutboundId};
 use talaria_platform::{ArchiveError, Recorded};
 
 use super::Desk;
@@ -166,7 +166,10 @@ fn was_sent_as(entry: &Entry, id: &OutboundId) -> bool {
     let sent = match &entry.body {
         EntryBody::Answered { sent, .. } => sent.as_ref(),
         EntryBody::Noticed { sent, .. } => Some(sent),
-        EntryBody::Said { .. } | EntryBody::Aside { .. } | EntryBody::Returned { .. } => None,
+        EntryBody::Said { .. }
+        | EntryBody::Aside { .. }
+        | EntryBody::Returned { .. }
+        | EntryBody::Summary { .. } => None,
     };
     // All parts of a delivery belong to one entry.
     sent.is_some_and(|sent| sent.session == id.session && sent.delivery == id.delivery)
@@ -185,30 +188,22 @@ fn kind_of(entry: &Entry, after: Doing) -> Kind {
     }
 }
 
-/// An entry as a terminal shows it. `None` for what only the model reads.
+/// An entry as a terminal shows it. `None` for what only the model reads, and for an answer that was
+/// withheld.
 fn remembered(Recorded { position, entry }: Recorded, doing: Doing) -> Option<Event> {
     let kind = kind_of(&entry, doing);
     let position = Some(position);
     match entry.body {
-        EntryBody::Said { text, files, .. } => {
-            Some(Event::Said(Said { id: None, position, text, files }))
-        }
-        EntryBody::Aside { text, .. } => {
-            Some(Event::Said(Said { id: None, position, text, files: Vec::new() }))
+        EntryBody::Said { text, files, message, .. }
+        | EntryBody::Aside { text, files, message, .. } => {
+            let id = message.and_then(|message| EventId::new(message.as_str()).ok());
+            Some(Event::Said(Said { id, position, text, files }))
         }
         EntryBody::Answered { text, files, sent, .. } => {
-            let shown = !text.trim().is_empty() || !files.is_empty();
-            shown.then(|| {
-                Event::Posted(Posted {
-                    id: sent,
-                    position,
-                    kind,
-                    text,
-                    files,
-                    choices: Vec::new(),
-                    doing,
-                })
-            })
+            let shown = sent.is_some() && !(text.trim().is_empty() && files.is_empty());
+            let choices = Vec::new();
+            let posted = Posted { id: sent, position, kind, text, files, choices, doing };
+            shown.then_some(Event::Posted(posted))
         }
         EntryBody::Noticed { text, choices, sent } => Some(Event::Posted(Posted {
             id: Some(sent),
@@ -219,6 +214,6 @@ fn remembered(Recorded { position, entry }: Recorded, doing: Doing) -> Option<Ev
             choices,
             doing,
         })),
-        EntryBody::Returned { .. } => None,
+        EntryBody::Returned { .. } | EntryBody::Summary { .. } => None,
     }
 }

@@ -11,9 +11,9 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 use talaria_clock::FakeClock;
 use talaria_model::{
-    AccountId, Act, Address, CallId, Chat, ChatId, ChatKind, Choice, ChoiceId, Content, Entry,
-    EntryBody, FileId, FileRef, Inbound, InboundKind, Outbound, OutboundId, Sender, SenderId, Seq,
-    SessionId, Timestamp, TurnId, Usage,
+    AccountId, Act, Address, CallId, Chat, ChatId, ChatKind, Choice, ChoiceId, Content, Cost,
+    Draft, Entry, EntryBody, FileId, FileRef, Inbound, InboundKind, MessageId, Outbound,
+    OutboundId, Sender, SenderId, Seq, SessionId, Timestamp, TurnId, Usage,
 };
 use talaria_platform::{
     Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation,
@@ -60,7 +60,7 @@ impl FileStore for Shelf {
         let id = FileId::new(format!("{:064x}", bytes.len())).unwrap();
         let size = bytes.len() as u64;
         self.files.lock().unwrap().insert(id.clone(), bytes);
-        Ok(FileRef { id, name: name.into(), mime: mime.unwrap_or("unknown").into(), size })
+        Ok(FileRef::new(id, name, mime.unwrap_or("unknown"), size))
     }
 
     async fn read(&self, id: &FileId) -> Result<ByteStream, FileError> {
@@ -111,6 +111,7 @@ async fn bench() -> Bench {
         clock: Arc::new(FakeClock::starting(Timestamp::from_millis(1_000))),
         files: shelf.clone(),
         archive: shelf.clone(),
+        menu: Arc::new([]),
         hosts: Arc::new([]),
         folder: "unused".into(),
         cursor: None,
@@ -176,7 +177,7 @@ impl Bench {
     }
 
     async fn draft(&self, delivery: u32, text: &str) {
-        self.send(delivery, Act::Draft(Content::text(text))).await.unwrap();
+        self.send(delivery, Act::Draft(Content::text(text).into())).await.unwrap();
     }
 }
 
@@ -238,8 +239,13 @@ fn at(chat: ChatId) -> Address {
 }
 
 fn said(text: &str) -> EntryBody {
-    let from = Sender { id: SenderId::literal("operator"), name: None };
-    EntryBody::Said { from, text: text.into(), files: Vec::new() }
+    EntryBody::Said {
+        from: Sender::new(SenderId::literal("operator")),
+        text: text.into(),
+        files: Vec::new(),
+        heard: None,
+        message: Some(MessageId::literal("m1")),
+    }
 }
 
 fn answered(text: &str, delivery: u32) -> EntryBody {
@@ -249,9 +255,25 @@ fn answered(text: &str, delivery: u32) -> EntryBody {
         calls: Vec::new(),
         reasoning: None,
         usage: Usage::default(),
+        cost: Cost::FREE,
         sent: Some(id(delivery)),
         extent: talaria_model::Extent::Whole,
     }
+}
+
+fn withheld(text: &str) -> EntryBody {
+    match answered(text, 0) {
+        EntryBody::Answered { text, files, calls, reasoning, usage, cost, extent, .. } => {
+            let sent = None;
+            EntryBody::Answered { text, files, calls, reasoning, usage, cost, sent, extent }
+        }
+        other => other,
+    }
+}
+
+fn summary(text: &str) -> EntryBody {
+    let (usage, cost) = (Usage::default(), Cost::FREE);
+    EntryBody::Summary { after: 0, upto: 6, text: text.into(), usage, cost }
 }
 
 fn noticed(text: &str, delivery: u32) -> EntryBody {
@@ -347,6 +369,18 @@ async fn what_is_out_of_bounds_does_not_reach_the_gateway() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_agent_is_doing_is_told_beside_what_it_has_written() {
+    let bench = bench().await;
+    let mut terminal = bench.attach("/conversations/main/stream").await;
+    terminal.hello().await;
+    let doing = Some("searching the web".to_owned());
+    let draft = Draft { content: Content::text("Let me look."), doing: doing.clone() };
+    bench.send(1, Act::Draft(draft)).await.unwrap();
+    let text = "Let me look.".to_owned();
+    assert_eq!(terminal.next().await, Some(Event::Draft { id: id(1), text, doing }));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_begins_with_the_past_and_a_hello() {
     let bench = bench().await;
     bench.shelf.becomes("main", Doing::Busy);
@@ -364,12 +398,15 @@ async fn a_stream_begins_with_the_past_and_a_hello() {
     bench.shelf.record(Some(1), answered("Half past nine.", 2));
     bench.shelf.record(Some(2), noticed("Stopped.", 3));
     bench.shelf.record(None, noticed("Nothing is running.", 4));
+    bench.shelf.record(Some(3), withheld("NO_REPLY"));
+    bench.shelf.record(Some(4), summary("They spoke about the time."));
 
     let mut terminal = bench.attach("/conversations/main/stream?history=10").await;
-    let Some(Event::Said(Said { id: None, position: Some(1), text, .. })) = terminal.next().await
+    let Some(Event::Said(Said { id: said, position: Some(1), text, .. })) = terminal.next().await
     else {
         panic!("not said")
     };
+    assert_eq!(said.as_ref().map(|id| id.as_str()), Some("m1"), "the id that its terminal gave it");
     assert_eq!(text, "what time is it?");
     for (position, delivery, kind, text) in [
         (4, 2, Kind::Answer, "Half past nine."),

@@ -125,6 +125,9 @@ pub enum Event {
         id: OutboundId,
         /// Markdown.
         text: String,
+        /// What the agent is doing at the moment, when it is not writing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        doing: Option<String>,
     },
     /// The gateway said something.
     Posted(Posted),
@@ -135,10 +138,20 @@ pub enum Event {
     },
 }
 
+/// What an answer looks like so far, as one text: what is written and, under it, what the agent is
+/// doing.
+pub fn drafted(text: &str, doing: Option<&str>) -> String {
+    match (text.trim_end(), doing) {
+        (text, None) => text.to_owned(),
+        ("", Some(doing)) => format!("*{doing}…*"),
+        (text, Some(doing)) => format!("{text}\n\n*{doing}…*"),
+    }
+}
+
 /// What a person said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// The id that the terminal gave it; none in the past.
+    /// The id that the terminal gave it; none where that was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<EventId>,
     /// Its place in the past; none while it happens.

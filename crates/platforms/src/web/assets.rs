@@ -32,6 +32,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/theme.js" "text/javascript; charset=utf-8" "theme.js"
         "/app.js" "text/javascript; charset=utf-8" "app.js"
         "/api.js" "text/javascript; charset=utf-8" "api.js"
+        "/commands.js" "text/javascript; charset=utf-8" "commands.js"
         "/composer.js" "text/javascript; charset=utf-8" "composer.js"
         "/dom.js" "text/javascript; charset=utf-8" "dom.js"
         "/live.js" "text/javascript; charset=utf-8" "live.js"
@@ -39,6 +40,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/outbox.js" "text/javascript; charset=utf-8" "outbox.js"
         "/page.js" "text/javascript; charset=utf-8" "page.js"
         "/sidebar.js" "text/javascript; charset=utf-8" "sidebar.js"
+        "/title.js" "text/javascript; charset=utf-8" "title.js"
         "/transcript.js" "text/javascript; charset=utf-8" "transcript.js"
         "/view.js" "text/javascript; charset=utf-8" "view.js"
     })

@@ -24,8 +24,14 @@ pub(super) enum PageEvent {
     Resync,
     /// Nothing happened, and the connection works.
     Alive,
-    /// An answer as far as it has grown.
-    Draft { conversation: ChatId, delivery: String, html: String },
+    /// An answer as far as it has grown, and what the agent does when it is not writing.
+    Draft {
+        conversation: ChatId,
+        delivery: String,
+        html: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        doing: Option<String>,
+    },
     /// We said something.
     Posted {
         conversation: ChatId,
@@ -79,8 +85,13 @@ pub(super) struct Item {
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum ItemBody {
-    /// A person spoke.
-    Said { text: String, files: Vec<FileRef> },
+    /// A person spoke. The id is the one that the page gave it.
+    Said {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<MessageId>,
+        text: String,
+        files: Vec<FileRef>,
+    },
     /// We spoke, called tools, or both.
     Posted {
         #[serde(flatten)]
@@ -90,6 +101,10 @@ enum ItemBody {
     },
     /// A tool returned.
     Returned { call: CallId, output: String, failed: bool },
+    /// The agent reads a summary in place of what is older.
+    Summarised,
+    /// Nothing was said. It keeps its place, because a page counts what it is sent.
+    Withheld,
 }
 
 /// A tool that was used.
@@ -156,8 +171,11 @@ impl Spoken {
 impl From<Recorded> for Item {
     fn from(Recorded { position, entry }: Recorded) -> Self {
         let body = match entry.body {
-            EntryBody::Said { text, files, .. } => ItemBody::Said { text, files },
-            EntryBody::Aside { text, .. } => ItemBody::Said { text, files: Vec::new() },
+            EntryBody::Said { text, files, message, .. }
+            | EntryBody::Aside { text, files, message, .. } => {
+                ItemBody::Said { id: message, text, files }
+            }
+            EntryBody::Answered { calls, sent: None, .. } if calls.is_empty() => ItemBody::Withheld,
             EntryBody::Answered { text, files, calls, sent, .. } => {
                 let calls = calls.into_iter().map(|call| Call {
                     id: call.id,
@@ -176,6 +194,7 @@ impl From<Recorded> for Item {
             EntryBody::Returned { call, output, failed, .. } => {
                 ItemBody::Returned { call, output: excerpt(output), failed }
             }
+            EntryBody::Summary { .. } => ItemBody::Summarised,
         };
         Self { position, at: entry.at, body }
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use talaria_clock::Clock;
-use talaria_model::{ChatId, Content, OutboundId, Timestamp};
+use talaria_model::{ChatId, OutboundId, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 
 use super::encode::{self, PageEvent};
@@ -42,6 +42,7 @@ pub(super) struct Draft {
     conversation: ChatId,
     delivery: String,
     text: String,
+    doing: Option<String>,
     at: Timestamp,
     html: OnceLock<String>,
 }
@@ -83,7 +84,12 @@ impl Feed {
     }
 
     /// Shows an answer as far as it has grown.
-    pub(super) fn draft(&self, conversation: &ChatId, id: &OutboundId, content: &Content) {
+    pub(super) fn draft(
+        &self,
+        conversation: &ChatId,
+        id: &OutboundId,
+        shown: &talaria_model::Draft,
+    ) {
         let mut drafts = self.drafts.lock().unwrap_or_else(PoisonError::into_inner);
         if drafts.len() >= DRAFTS && !drafts.contains_key(conversation) {
             let quietest = drafts.values().min_by_key(|draft| draft.revision);
@@ -96,7 +102,8 @@ impl Feed {
             revision,
             conversation: conversation.clone(),
             delivery: encode::delivery(id),
-            text: content.text.clone(),
+            text: shown.content.text.clone(),
+            doing: shown.doing.clone(),
             at: self.clock.now(),
             html: OnceLock::new(),
         };
@@ -131,7 +138,11 @@ impl Draft {
     /// As the page reads it. Rendered once, by the first page that wants it.
     pub(super) fn event(&self) -> PageEvent {
         let html = self.html.get_or_init(|| encode::html(&self.text)).clone();
-        let (conversation, delivery) = (self.conversation.clone(), self.delivery.clone());
-        PageEvent::Draft { conversation, delivery, html }
+        PageEvent::Draft {
+            conversation: self.conversation.clone(),
+            delivery: self.delivery.clone(),
+            html,
+            doing: self.doing.clone(),
+        }
     }
 }

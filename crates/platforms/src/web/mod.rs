@@ -29,11 +29,12 @@ use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choices, Deletes, Drafts, Edits,
-    Files, Idempotency, Markup, MessageId, Outbound, Reactions, Receipt, TextLimit, Typing, Unit,
+    Files, Idempotency, Ids, Markup, MessageId, Outbound, Reactions, Receipt, TextLimit, Typing,
+    Unit,
 };
 use talaria_platform::{
-    Archive, Arrival, ConnectError, FileStore, Identity, Incoming, Link, Outgoing, Platform, Ports,
-    SendError, Spec, Startup, Surface,
+    Archive, Arrival, ConnectError, FileStore, Identity, Incoming, Link, MenuItem, Outgoing,
+    Platform, Ports, SendError, Spec, Startup, Surface,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
@@ -93,6 +94,12 @@ impl Platform for Web {
             // The page recognises every id it has ever shown.
             idempotency: Idempotency::Keyed(Duration::from_secs(10 * 365 * 24 * 60 * 60)),
         },
+        note: Some(
+            "The person reads on a web page: tables, highlighted code, pictures and links all work, \
+             and a button copies what you write as Markdown.",
+        ),
+        // The page makes up the ids of its conversations and nobody can be mentioned in them.
+        ids: Ids::Hideable,
         identity: Identity::Operator,
         startup: Startup::Always,
         guide: include_str!("guide.md"),
@@ -132,6 +139,7 @@ impl Platform for Web {
             clock: ports.clock,
             files: ports.files,
             archive: ports.archive,
+            menu: ports.menu,
         });
         Ok(Link {
             incoming: Incoming::Served {
@@ -150,6 +158,7 @@ struct Site {
     clock: Arc<dyn Clock>,
     files: Arc<dyn FileStore>,
     archive: Arc<dyn Archive>,
+    menu: Arc<[MenuItem]>,
     hosts: Hosts,
     passes: Passes,
     door: Door,
@@ -180,7 +189,7 @@ impl Outgoing for Site {
                 self.feed.settle(conversation, &outbound.id);
                 self.feed.publish(|| PageEvent::posted(conversation, &outbound.id, content, now));
             }
-            Act::Draft(content) => self.feed.draft(conversation, &outbound.id, content),
+            Act::Draft(draft) => self.feed.draft(conversation, &outbound.id, draft),
             Act::Edit { message, content } => {
                 self.feed.publish(|| PageEvent::edited(conversation, message, content));
             }

@@ -8,7 +8,7 @@ use http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use talaria_model::{ChatId, Timestamp};
-use talaria_platform::{Conversation, Hit};
+use talaria_platform::{Conversation, Hit, MenuItem};
 
 use super::encode::Item;
 use super::pass::Pass;
@@ -35,6 +35,7 @@ pub(super) struct Opening {
     who: &'static str,
     csrf: String,
     largest_file: u64,
+    commands: Arc<[MenuItem]>,
     conversations: Vec<Listed>,
 }
 
@@ -86,7 +87,9 @@ pub(super) async fn state(
 ) -> Result<Json<Opening>, Refusal> {
     let conversations = site.listed().await?;
     let csrf = site.passes.token(&pass);
-    Ok(Json(Opening { who: "operator", csrf, largest_file: LARGEST_FILE, conversations }))
+    let commands = site.menu.clone();
+    let largest_file = LARGEST_FILE;
+    Ok(Json(Opening { who: "operator", csrf, largest_file, commands, conversations }))
 }
 
 pub(super) async fn conversations(

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use talaria_model::{
     ChatId, ChoiceId, EventId, FileId, FileRef, Inbound, InboundKind, Message, MessageId, Sender,
-    SenderId,
+    SenderId, Source,
 };
 use talaria_platform::{Ack, Arrival, Batch, FileError, Verdict};
 use tokio::sync::oneshot;
@@ -87,7 +87,8 @@ pub(super) async fn say(
     }
     let id = event_id(&words.id)?;
     let message = MessageId::new(id.as_str()).ok();
-    let kind = InboundKind::Said(Message { id: message, text: words.text, files, reply_to: None });
+    let said = Message { id: message, text: words.text, files, ..Message::default() };
+    let kind = InboundKind::Said(said);
     site.hear(conversation, id, kind).await
 }
 
@@ -120,8 +121,9 @@ impl Site {
         let inbound = Inbound {
             id,
             at: self.clock.now(),
-            from: Sender { id: SenderId::literal("operator"), name: None },
+            from: Sender::new(SenderId::literal("operator")),
             to: self.address(conversation),
+            source: Source::default(),
             kind,
         };
         let (told, verdict) = oneshot::channel();
@@ -178,7 +180,7 @@ async fn stored(site: &Site, attachment: Attachment) -> Result<FileRef, Refusal>
         return Err(Refusal::Malformed("the file has no usable name"));
     }
     match site.files.read(&id).await {
-        Ok(_) => Ok(FileRef { id, name, mime, size }),
+        Ok(_) => Ok(FileRef::new(id, name, mime, size)),
         Err(FileError::Missing) => Err(Refusal::Malformed("a file of this message is missing")),
         Err(_) => Err(Refusal::TryAgain("a file of this message cannot be read")),
     }

@@ -11,7 +11,9 @@ use crate::assemble::{Arguments, Assembly, Ending, MOST_CALLS, Piece};
 use crate::exchange::{Decode, Out, Progress};
 use crate::kept::{MOST_KEPT, keep};
 use crate::mint::call_id;
+use crate::price::Pricing;
 use crate::refusal::Refusal;
+use crate::settings::Settings;
 use crate::sse::Event;
 
 /// The most blocks that one message may have.
@@ -27,6 +29,7 @@ pub(super) struct Decoder {
     kept: usize,
     reason: Option<String>,
     usage: WireUsage,
+    pricing: Pricing,
     spoke: bool,
 }
 
@@ -160,15 +163,16 @@ impl WireUsage {
 }
 
 impl Decoder {
-    pub(super) fn new(provider: String, used_ids: BTreeSet<String>) -> Self {
+    pub(super) fn new(settings: &Settings, used_ids: BTreeSet<String>) -> Self {
         Self {
-            provider,
+            provider: settings.provider.clone(),
             used_ids,
             calls: Assembly::default(),
             thoughts: BTreeMap::new(),
             kept: 0,
             reason: None,
             usage: WireUsage::default(),
+            pricing: settings.pricing,
             spoke: false,
         }
     }
@@ -282,7 +286,9 @@ impl Decoder {
         let thoughts: Vec<_> = std::mem::take(&mut self.thoughts).into_values().collect();
         let worth_keeping = !calls.is_empty() && !thoughts.is_empty();
         let reasoning = worth_keeping.then(|| keep(&self.provider, &thoughts)).flatten();
-        out.push_back(Delta::Finished { reason, calls, reasoning, usage: self.usage.total() });
+        let usage = self.usage.total();
+        let cost = self.pricing.cost(usage, None);
+        out.push_back(Delta::Finished { reason, calls, reasoning, usage, cost });
         Ok(())
     }
 }

@@ -9,11 +9,12 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use talaria_agent::{Part, Prompt, PromptMessage, ToolSpec};
-use talaria_model::ToolCall;
+use talaria_agent::{Part, Prompt, PromptMessage, Sight, ToolSpec};
+use talaria_model::{Effort, ToolCall};
 
+use crate::dial::{Form, budget};
 use crate::kept::recall;
-use crate::settings::{Settings, Thinking};
+use crate::settings::{Settings, Thinking, UNSEEN};
 
 /// The API wants a limit; this one is enough for a long answer.
 const USUAL_MAX_TOKENS: u32 = 8192;
@@ -32,6 +33,8 @@ pub(super) struct Request<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<WireThinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -43,7 +46,13 @@ pub(super) struct Request<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum WireThinking {
     Adaptive,
+    Disabled,
     Enabled { budget_tokens: u32 },
+}
+
+#[derive(Serialize)]
+struct OutputConfig {
+    effort: &'static str,
 }
 
 #[derive(Serialize)]
@@ -121,13 +130,11 @@ const BREAKPOINT: CacheControl = CacheControl { r#type: "ephemeral" };
 /// The request that asks `prompt`.
 pub(super) fn request<'a>(prompt: &'a Prompt, settings: &'a Settings) -> Request<'a> {
     let answer = settings.max_tokens.unwrap_or(USUAL_MAX_TOKENS);
+    let (thinking, output_config) = thinking(prompt, settings);
     // The limit covers the thoughts as well, so a budget comes on top.
-    let (thinking, thoughts) = match settings.thinking {
-        None => (None, 0),
-        Some(Thinking::Adaptive) => (Some(WireThinking::Adaptive), 0),
-        Some(Thinking::Budget(budget_tokens)) => {
-            (Some(WireThinking::Enabled { budget_tokens }), budget_tokens)
-        }
+    let thoughts = match thinking {
+        Some(WireThinking::Enabled { budget_tokens }) => budget_tokens,
+        _ => 0,
     };
     let mut tools: Vec<_> = prompt.tools.iter().map(tool).collect();
     if let Some(last) = tools.last_mut() {
@@ -145,9 +152,35 @@ pub(super) fn request<'a>(prompt: &'a Prompt, settings: &'a Settings) -> Request
         max_tokens: answer.saturating_add(thoughts),
         stream: true,
         thinking,
+        output_config,
         tools,
         system,
         messages,
+    }
+}
+
+/// How the model is told how hard to think: as somebody wishes, else as it is set.
+fn thinking(prompt: &Prompt, settings: &Settings) -> (Option<WireThinking>, Option<OutputConfig>) {
+    let Some(effort) = prompt.effort.and_then(|wished| settings.dial.round(wished)) else {
+        let thinking = settings.thinking.map(|thinking| match thinking {
+            Thinking::Adaptive => WireThinking::Adaptive,
+            Thinking::Budget(budget_tokens) => WireThinking::Enabled { budget_tokens },
+        });
+        return (thinking, None);
+    };
+    let output = Some(OutputConfig { effort: effort.as_str() });
+    match (settings.dial.form, effort) {
+        (Form::Adaptive, Effort::Off) => (Some(WireThinking::Disabled), None),
+        (Form::Adaptive | Form::AlwaysAdaptive, _) => (Some(WireThinking::Adaptive), output),
+        (Form::Output, _) => (None, output),
+        (Form::Budget, Effort::Off) => (None, None),
+        (Form::Budget, effort) => {
+            (Some(WireThinking::Enabled { budget_tokens: budget(effort) }), None)
+        }
+        (
+            Form::Untold | Form::Word | Form::NoneWithTools | Form::Switch | Form::SwitchAndWord,
+            _,
+        ) => (None, None),
     }
 }
 
@@ -177,9 +210,10 @@ fn messages<'a>(prompt: &'a Prompt, settings: &Settings) -> Vec<Message<'a>> {
     let mut messages: Vec<Message<'a>> = Vec::new();
     for message in &prompt.messages {
         let (role, content) = match message {
-            PromptMessage::User(parts) => {
-                (Role::User, parts.iter().filter_map(part).collect::<Vec<_>>())
-            }
+            PromptMessage::User(parts) => (
+                Role::User,
+                parts.iter().filter_map(|it| part(it, settings.sight)).collect::<Vec<_>>(),
+            ),
             PromptMessage::ToolResult { call, output, failed } => {
                 let result = OurBlock::ToolResult {
                     tool_use_id: allowed(call.as_str()),
@@ -240,9 +274,10 @@ fn call(call: &ToolCall) -> Block<'_> {
     Block::Ours(OurBlock::ToolUse { id: allowed(call.id.as_str()), name: &call.tool, input })
 }
 
-fn part(part: &Part) -> Option<Block<'_>> {
+fn part(part: &Part, sight: Sight) -> Option<Block<'_>> {
     match part {
         Part::Text(words) => text(words),
+        Part::Image { .. } if sight == Sight::TextOnly => text(UNSEEN),
         Part::Image { mime, base64 } => Some(Block::Ours(OurBlock::Image {
             source: Source { r#type: "base64", media_type: mime, data: base64 },
             cache_control: None,

@@ -5,10 +5,13 @@ mod encode;
 
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
 use reqwest::Url;
 use reqwest::header::HeaderMap;
-use talaria_agent::{Deltas, Prompt, Provider};
+use talaria_agent::{Deltas, Prompt, Provider, Sight};
 use talaria_clock::Clock;
+use talaria_model::Cost;
 
 use crate::exchange::Exchange;
 use crate::http::{Http, headers, put};
@@ -62,14 +65,23 @@ impl Provider for Anthropic {
             deadlines: self.settings.deadlines,
             secrets: self.settings.secrets(),
         };
-        exchange.start(decode::Decoder::new(self.settings.provider.clone(), used_ids(&prompt)))
+        exchange.start(decode::Decoder::new(&self.settings, used_ids(&prompt)))
     }
 
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn context_window(&self) -> Option<u64> {
-        self.settings.context_window
+    fn sight(&self) -> Sight {
+        self.settings.sight
+    }
+
+    fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
+        let Settings { context_window, assumed_window, .. } = self.settings;
+        ready(context_window.or(assumed_window)).boxed()
+    }
+
+    fn unfinished(&self) -> Cost {
+        self.settings.pricing.unfinished()
     }
 }

@@ -10,11 +10,11 @@ mod script;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream;
-use talaria_agent::{Delta, Deltas, FinishReason, Part, Prompt, PromptMessage, Provider};
+use futures::future::{BoxFuture, ready};
+use futures::{FutureExt, StreamExt, stream};
+use talaria_agent::{Delta, Deltas, FinishReason, Part, Prompt, PromptMessage, Provider, Sight};
 use talaria_clock::Clock;
-use talaria_model::Usage;
+use talaria_model::{Cost, Usage};
 
 use script::Reply;
 
@@ -26,6 +26,9 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// How many characters count as one token. An estimate, as good as any without a model.
 const CHARACTERS_PER_TOKEN: u64 = 4;
+
+/// How much it reads before a conversation is summarised.
+const WINDOW: u64 = 128_000;
 
 /// Answers without a model.
 pub struct Demo {
@@ -61,7 +64,7 @@ impl Provider for Demo {
                 Ok(Delta::Text(word))
             }
         });
-        let finished = Delta::Finished { reason, calls, reasoning: None, usage };
+        let finished = Delta::Finished { reason, calls, reasoning: None, usage, cost: Cost::FREE };
         spoken.chain(stream::iter([Ok(finished)])).boxed()
     }
 
@@ -69,8 +72,16 @@ impl Provider for Demo {
         "demo/offline"
     }
 
-    fn context_window(&self) -> Option<u64> {
-        None
+    fn sight(&self) -> Sight {
+        Sight::TextOnly
+    }
+
+    fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
+        ready(Some(WINDOW)).boxed()
+    }
+
+    fn unfinished(&self) -> Cost {
+        Cost::FREE
     }
 }
 

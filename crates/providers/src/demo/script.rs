@@ -167,10 +167,29 @@ fn called(prompt: &Prompt, id: &CallId) -> String {
 
 fn words(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
+        Part::Text(text) => Some(own(text)),
         Part::Image { .. } => None,
     });
     texts.collect::<Vec<_>>().join(" ")
+}
+
+/// What the person said, without the notes and the name that stand in front of it.
+fn own(read: &str) -> &str {
+    let mut own = read.trim_start();
+    while own.starts_with("[[")
+        && let Some((note, rest)) = own.split_once("]]\n")
+    {
+        // What others said stands between these two.
+        let rest = match note.starts_with("[[Said in this chat") {
+            true => rest.split_once("\n[[New message]]\n").map_or(rest, |(_, rest)| rest),
+            false => rest,
+        };
+        own = rest.trim_start();
+    }
+    match own.split_once("] ") {
+        Some((name, rest)) if name.starts_with('[') && !name.starts_with("[[") => rest,
+        _ => own,
+    }
 }
 
 fn split(text: &str) -> impl Iterator<Item = String> {

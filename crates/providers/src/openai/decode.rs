@@ -14,7 +14,9 @@ use crate::assemble::{Arguments, Assembly, Ending, Piece};
 use crate::exchange::{Decode, Out, Progress};
 use crate::kept::{MOST_KEPT, keep};
 use crate::mint::call_id;
+use crate::price::Pricing;
 use crate::refusal::{Refusal, plain};
+use crate::settings::Settings;
 use crate::sse::Event;
 use crate::think::{Thoughts, Told};
 
@@ -26,6 +28,9 @@ pub(super) struct Decoder {
     calls: Assembly,
     reason: Option<String>,
     usage: Usage,
+    pricing: Pricing,
+    /// What the answer cost in US dollars, where the provider says so.
+    billed: Option<f64>,
     spoke: bool,
     reasoning_content: Option<String>,
     reasoning_details: Vec<Value>,
@@ -109,6 +114,8 @@ struct WireUsage {
     prompt_tokens_details: PromptDetails,
     #[serde(default, deserialize_with = "null_is_none")]
     completion_tokens_details: CompletionDetails,
+    /// <https://openrouter.ai/docs/use-cases/usage-accounting>
+    cost: Option<f64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -148,14 +155,16 @@ impl From<WireUsage> for Usage {
 }
 
 impl Decoder {
-    pub(super) fn new(provider: String, used_ids: BTreeSet<String>) -> Self {
+    pub(super) fn new(settings: &Settings, used_ids: BTreeSet<String>) -> Self {
         Self {
-            provider,
+            provider: settings.provider.clone(),
             used_ids,
             thoughts: Thoughts::default(),
             calls: Assembly::default(),
             reason: None,
             usage: Usage::default(),
+            pricing: settings.pricing,
+            billed: None,
             spoke: false,
             reasoning_content: None,
             reasoning_details: Vec::new(),
@@ -168,6 +177,7 @@ impl Decoder {
             return Err(Refusal::of(&error).error());
         }
         if let Some(usage) = chunk.usage {
+            self.billed = usage.cost;
             self.usage = usage.into();
         }
         // Only one answer is asked for; a server that sends several gets the first one heard.
@@ -333,7 +343,8 @@ impl Decoder {
         let reasoning =
             (!calls.is_empty() && !kept.is_empty()).then(|| keep(&self.provider, &kept)).flatten();
         let calls = calls.into_iter().map(|complete| complete.call).collect();
-        out.push_back(Delta::Finished { reason, calls, reasoning, usage: self.usage });
+        let cost = self.pricing.cost(self.usage, self.billed);
+        out.push_back(Delta::Finished { reason, calls, reasoning, usage: self.usage, cost });
         Ok(())
     }
 }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use talaria_agent::{Part, Prompt, PromptMessage, ToolSpec};
-use talaria_model::ToolCall;
+use talaria_agent::{Part, Prompt, PromptMessage, Sight, ToolSpec};
+use talaria_model::{Effort, ToolCall};
 
+use crate::dial::{Dial, Form, word};
 use crate::kept::recall;
-use crate::settings::{LimitName, Settings};
+use crate::settings::{LimitName, Settings, UNSEEN};
 
 /// What a server wants to see again with an assistant's message.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -45,6 +46,10 @@ pub(super) struct Request<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Switch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     messages: Vec<Message<'a>>,
@@ -53,6 +58,11 @@ pub(super) struct Request<'a> {
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Switch {
+    r#type: &'static str,
 }
 
 #[derive(Serialize)]
@@ -130,6 +140,7 @@ struct Called<'a> {
 pub(super) fn request<'a>(prompt: &'a Prompt, settings: &'a Settings) -> Request<'a> {
     let system = (!prompt.system.is_empty()).then(|| Message::System { content: &prompt.system });
     let said = prompt.messages.iter().filter_map(|message| self::message(message, settings));
+    let (thinking, reasoning_effort) = effort(prompt, settings.dial);
     let limit = |name| settings.max_tokens.filter(|_| settings.limit_name == name);
     Request {
         model: &settings.model,
@@ -137,8 +148,30 @@ pub(super) fn request<'a>(prompt: &'a Prompt, settings: &'a Settings) -> Request
         stream_options: StreamOptions { include_usage: true },
         max_tokens: limit(LimitName::MaxTokens),
         max_completion_tokens: limit(LimitName::MaxCompletionTokens),
+        thinking,
+        reasoning_effort,
         tools: prompt.tools.iter().map(tool).collect(),
         messages: system.into_iter().chain(said).collect(),
+    }
+}
+
+/// How the model is told how hard to think; nothing where nobody wishes anything.
+fn effort(prompt: &Prompt, dial: Dial) -> (Option<Switch>, Option<&'static str>) {
+    let wished = prompt.effort.and_then(|wished| dial.round(wished));
+    let word = wished.map(word);
+    let switch = wished.map(|effort| match effort {
+        Effort::Off => Switch { r#type: "disabled" },
+        _ => Switch { r#type: "enabled" },
+    });
+    match dial.form {
+        Form::NoneWithTools if !prompt.tools.is_empty() => (None, Some("none")),
+        Form::Word | Form::NoneWithTools => (None, word),
+        Form::Switch => (switch, None),
+        // A model that does not think has no effort.
+        Form::SwitchAndWord => (switch, word.filter(|_| wished != Some(Effort::Off))),
+        Form::Untold | Form::Adaptive | Form::AlwaysAdaptive | Form::Output | Form::Budget => {
+            (None, None)
+        }
     }
 }
 
@@ -156,7 +189,9 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
 /// A message; none for an answer that said and called nothing, which servers refuse.
 fn message<'a>(message: &'a PromptMessage, settings: &Settings) -> Option<Message<'a>> {
     match message {
-        PromptMessage::User(parts) => Some(Message::User { content: content(parts) }),
+        PromptMessage::User(parts) => {
+            Some(Message::User { content: content(parts, settings.sight) })
+        }
         PromptMessage::Assistant { text, calls, .. } if calls.is_empty() => (!text.is_empty())
             .then(|| Message::Assistant {
                 content: Some(text),
@@ -198,11 +233,12 @@ fn call<'a>(call: &'a ToolCall, kept: &mut Kept) -> Call<'a> {
 }
 
 /// Plain text where it can be: not every server reads a list.
-fn content(parts: &[Part]) -> Content<'_> {
+fn content(parts: &[Part], sight: Sight) -> Content<'_> {
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
+            Part::Image { .. } if sight == Sight::TextOnly => Some(UNSEEN),
             Part::Image { .. } => None,
         })
         .collect();

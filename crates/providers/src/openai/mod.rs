@@ -6,14 +6,18 @@ mod encode;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
 use reqwest::Url;
 use reqwest::header::HeaderMap;
-use talaria_agent::{Deltas, Prompt, PromptMessage, Provider};
+use talaria_agent::{Deltas, Prompt, PromptMessage, Provider, Sight};
 use talaria_clock::Clock;
+use talaria_model::Cost;
 
 use crate::exchange::Exchange;
 use crate::http::{Http, headers, put};
 use crate::settings::{Settings, SetupError};
+use crate::window::{self, Measured};
 
 /// A model behind a chat completions API.
 pub struct OpenAi {
@@ -23,6 +27,7 @@ pub struct OpenAi {
     headers: HeaderMap,
     http: Http,
     clock: Arc<dyn Clock>,
+    measured: Measured,
 }
 
 impl OpenAi {
@@ -38,7 +43,15 @@ impl OpenAi {
                 .map_err(unsendable)?;
         }
         all.extend(headers(&settings.headers).map_err(unsendable)?);
-        Ok(Self { name: settings.name(), settings, url, headers: all, http, clock })
+        Ok(Self {
+            name: settings.name(),
+            settings,
+            url,
+            headers: all,
+            http,
+            clock,
+            measured: Measured::default(),
+        })
     }
 
     /// The bytes that a prompt becomes on the wire.
@@ -58,15 +71,29 @@ impl Provider for OpenAi {
             deadlines: self.settings.deadlines,
             secrets: self.settings.secrets(),
         };
-        exchange.start(decode::Decoder::new(self.settings.provider.clone(), used_ids(&prompt)))
+        exchange.start(decode::Decoder::new(&self.settings, used_ids(&prompt)))
     }
 
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn context_window(&self) -> Option<u64> {
-        self.settings.context_window
+    fn sight(&self) -> Sight {
+        self.settings.sight
+    }
+
+    fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
+        if let Some(window) = self.settings.context_window {
+            return ready(Some(window)).boxed();
+        }
+        let Settings { provider, base_url, model, assumed_window, .. } = &self.settings;
+        let ask = window::ask(&self.http, &*self.clock, provider, base_url, model, &self.headers);
+        let measured = self.measured.get(self.clock.now(), ask);
+        measured.map(|window| window.or(*assumed_window)).boxed()
+    }
+
+    fn unfinished(&self) -> Cost {
+        self.settings.pricing.unfinished()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use talaria_agent::{FinishReason, Part, PromptMessage, Provider, ProviderError};
+use talaria_agent::{FinishReason, Part, PromptMessage, Provider, ProviderError, Sight};
 use talaria_clock::SystemClock;
 use talaria_model::Usage;
 use talaria_providers::{Anthropic, Http, Settings, Thinking};
@@ -18,6 +18,7 @@ fn settings(base_url: String) -> Settings {
         provider: "anthropic".to_owned(),
         model: "claude".to_owned(),
         base_url,
+        sight: Sight::Pictures,
         ..Settings::default()
     }
 }

@@ -278,13 +278,14 @@ fn a_provider_of_ones_own_may_have_somebodys_nickname() {
 }
 
 #[test]
-fn a_window_is_known_only_for_the_usual_model() {
+fn a_window_is_known_for_models_that_are_known() {
     let window = |name: &str| {
         let chain = decide(&model(name), &["ANTHROPIC_API_KEY=k"], &[]).unwrap();
         chain.first.settings.context_window
     };
     assert_eq!(window("anthropic"), Some(1_000_000));
-    assert_eq!(window("anthropic/claude-haiku-4-5"), None);
+    assert_eq!(window("anthropic/claude-haiku-4-5"), Some(200_000));
+    assert_eq!(window("anthropic/claude-unheard-of"), None);
 }
 
 #[test]

@@ -43,6 +43,20 @@ fn only_call(outcome: &Outcome) -> (String, Value) {
 }
 
 #[tokio::test]
+async fn it_goes_by_what_the_person_said_and_not_by_what_stands_in_front() {
+    let greeting = say("hello").await.text;
+    for read in [
+        "[[System note: The earlier conversation ended because nothing was said for a long time.]]\n\nhello",
+        "[[System note: a tool]]\n\n[[Replying to your message: \"long [x]] tool\"]]\n\n[Long John] hello",
+        "[[Said in this chat since your last answer, not to you]]\n[Bob] ask\n\n[[New message]]\n[Eve] hello",
+    ] {
+        assert_eq!(say(read).await.text, greeting, "{read}");
+    }
+    assert!(say("[[System note: x]]\n\n[Alice] long").await.text.chars().count() > 1000);
+    assert_ne!(say("[[long]] hello").await.text, greeting, "this is what they said");
+}
+
+#[tokio::test]
 async fn it_says_what_it_is_and_how_to_get_a_real_model() {
     for said in ["Hello", "hi there", "What is the meaning of life?", "", "model"] {
         let outcome = say(said).await;

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::{StreamExt, stream};
-use talaria_agent::{Delta, Deltas, FinishReason, Prompt, Provider, ProviderError};
+use futures::future::{BoxFuture, ready};
+use futures::{FutureExt, StreamExt, stream};
+use talaria_agent::{Delta, Deltas, FinishReason, Prompt, Provider, ProviderError, Sight};
 use talaria_clock::{Clock, FakeClock};
-use talaria_model::{Timestamp, Usage};
+use talaria_model::{Cost, Timestamp, Usage};
 use talaria_providers::{Fallback, Http, OpenAi, Settings};
 
 use crate::prompt::{Outcome, collect, hello};
@@ -46,6 +47,7 @@ impl Provider for Scripted {
             calls: Vec::new(),
             reasoning: None,
             usage: Usage::default(),
+            cost: Cost::FREE,
         });
         stream::iter(said.into_iter().chain([end])).boxed()
     }
@@ -54,8 +56,16 @@ impl Provider for Scripted {
         self.name
     }
 
-    fn context_window(&self) -> Option<u64> {
-        Some(1000)
+    fn sight(&self) -> Sight {
+        Sight::TextOnly
+    }
+
+    fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
+        ready(Some(1000)).boxed()
+    }
+
+    fn unfinished(&self) -> Cost {
+        Cost::FREE
     }
 }
 
@@ -196,12 +206,23 @@ async fn a_stream_that_just_stops_was_cut() {
         fn name(&self) -> &str {
             "stops/m"
         }
-        fn context_window(&self) -> Option<u64> {
-            None
+        fn sight(&self) -> Sight {
+            Sight::Pictures
+        }
+        fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
+            ready(None).boxed()
+        }
+        fn unfinished(&self) -> Cost {
+            Cost::UNKNOWN
         }
     }
-    let outcome = collect(Fallback::new(Arc::new(Stops), [], clock()).complete(hello())).await;
+    let stops = Fallback::new(Arc::new(Stops), [], clock());
+    let outcome = collect(stops.complete(hello())).await;
     assert_eq!(outcome.error(), &ProviderError::Cut);
+    // Whoever may have been asked may have cost something.
+    let free = || scripted("free/m", [("Hello", Ok(()))]);
+    assert_eq!(fallback(&[&free(), &free()]).unfinished(), Cost::FREE);
+    assert_eq!(Fallback::new(free(), [Arc::new(Stops) as _], clock()).unfinished(), Cost::UNKNOWN);
 }
 
 #[tokio::test(start_paused = true)]
@@ -293,7 +314,7 @@ async fn it_holds_over_real_connections_too() {
         Arc::new(provider) as Arc<dyn Provider>
     };
     let both = Fallback::new(open("one", &one), [open("two", &two)], clock());
-    assert_eq!((both.name(), both.context_window()), ("one/m", None));
+    assert_eq!((both.name(), both.sight()), ("one/m", Sight::TextOnly));
     let outcome = collect(both.complete(hello())).await;
     assert_eq!((outcome.text.as_str(), outcome.restarts), ("Hello", 1));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use talaria_agent::{FinishReason, Part, Prompt, PromptMessage, Provider, ProviderError};
+use talaria_agent::{FinishReason, Part, Prompt, PromptMessage, Provider, ProviderError, Sight};
 use talaria_clock::SystemClock;
 use talaria_model::{Secret, Usage};
 use talaria_providers::{Http, LimitName, OpenAi, Settings};
@@ -19,6 +19,7 @@ fn settings(base_url: String) -> Settings {
         provider: "deepseek".to_owned(),
         model: "model".to_owned(),
         base_url,
+        sight: Sight::Pictures,
         ..Settings::default()
     }
 }
@@ -370,4 +371,39 @@ fn a_longer_conversation_begins_with_the_same_bytes() {
     let after = provider.request(&prompt_with(messages, tools));
     let shared = before.strip_suffix(b"]}").unwrap();
     assert!(after.starts_with(shared), "{}", String::from_utf8_lossy(&after));
+}
+
+#[tokio::test]
+async fn what_an_answer_cost_is_told() {
+    use talaria_model::Cost;
+    use talaria_providers::{Price, Pricing};
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":10,"cost":0.00078,"prompt_tokens_details":{"cached_tokens":600}}}"#;
+    let cost = async |pricing| {
+        let said = delta(json!({ "content": "x" }));
+        let server = Server::start([Answer::events(&[&said, STOP, usage, "[DONE]"])]);
+        let settings = Settings { pricing, ..settings(server.url()) };
+        collect(provider(settings).complete(hello())).await.finished().cost
+    };
+    let price = Price {
+        input: 1_000_000,
+        output: 10_000_000,
+        cache_read: Some(100_000),
+        ..Price::default()
+    };
+    assert_eq!(cost(Pricing::Reported).await, Cost::known(780));
+    assert_eq!(cost(Pricing::Listed(price)).await, Cost::known(400 + 60 + 100));
+    assert_eq!(cost(Pricing::Free).await, Cost::FREE);
+    assert_eq!(cost(Pricing::Unknown).await, Cost::UNKNOWN);
+}
+
+#[test]
+fn a_model_that_does_not_see_reads_that_there_was_a_picture() {
+    let picture = Part::Image { mime: "image/png".to_owned(), base64: "iVBORw0KGgo=".into() };
+    let message = PromptMessage::User(vec![picture, Part::Text("What is it?".to_owned())]);
+    let settings =
+        Settings { sight: Sight::TextOnly, ..settings("http://localhost/v1".to_owned()) };
+    let body = provider(settings).request(&prompt(vec![message]));
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let read = &body["messages"][1]["content"];
+    assert_eq!(read, "[A picture, which you cannot see]\n\nWhat is it?");
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use talaria_agent::{
     Delta, Deltas, FinishReason, Part, Prompt, PromptMessage, ProviderError, ToolSpec,
 };
-use talaria_model::{CallId, ToolCall, Usage};
+use talaria_model::{CallId, Cost, ToolCall, Usage};
 
 pub(crate) fn user(text: &str) -> PromptMessage {
     PromptMessage::User(vec![Part::Text(text.to_owned())])
@@ -47,7 +47,7 @@ pub(crate) fn tool(name: &str) -> ToolSpec {
 }
 
 pub(crate) fn prompt(messages: Vec<PromptMessage>) -> Prompt {
-    Prompt { system: "Be brief.".into(), messages, tools: Arc::new([]) }
+    Prompt { system: "Be brief.".into(), messages, tools: Arc::new([]), effort: None }
 }
 
 pub(crate) fn prompt_with(messages: Vec<PromptMessage>, tools: &[&str]) -> Prompt {
@@ -74,6 +74,7 @@ pub(crate) struct Finished {
     pub(crate) calls: Vec<ToolCall>,
     pub(crate) reasoning: Option<String>,
     pub(crate) usage: Usage,
+    pub(crate) cost: Cost,
 }
 
 pub(crate) async fn collect(mut deltas: Deltas) -> Outcome {
@@ -88,8 +89,8 @@ pub(crate) async fn collect(mut deltas: Deltas) -> Outcome {
                 outcome.thought.clear();
                 outcome.restarts += 1;
             }
-            Ok(Delta::Finished { reason, calls, reasoning, usage }) => {
-                outcome.finished = Some(Finished { reason, calls, reasoning, usage });
+            Ok(Delta::Finished { reason, calls, reasoning, usage, cost }) => {
+                outcome.finished = Some(Finished { reason, calls, reasoning, usage, cost });
             }
             Err(error) => outcome.error = Some(error),
         }

@@ -1,13 +1,17 @@
 //! Whatever is done, in whatever order, with whatever crashes: SQLite shows what memory shows.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use talaria_model::{
-    Act, EntryBody, FileId, FileRef, InboundKind, MessageId, Receipt, Seq, SessionId, TurnId,
+    Act, Cost, Entry, EntryBody, FileId, FileRef, InboundKind, MessageId, Receipt, Sender,
+    SenderId, Seq, SessionId, Source, TurnId, Usage,
 };
-use talaria_session::{Phase, Waiting};
+use talaria_session::{Joins, Life, Origin, Phase, Retired, Waiting};
 use talaria_store::contract::Harness;
 use talaria_store::{
-    Commit, Delivered, JournalChange, JournalState, MemoryStore, Settlement, Store,
+    Branch, Commit, Delivered, Dropped, JournalChange, JournalState, MemoryStore, Owner,
+    Retirement, Rewind, Settlement, Store, StoreError,
 };
 
 use super::seen::{Asked, seen};
@@ -30,8 +34,18 @@ enum Op {
     Close,
     Restart,
     Prune(u8),
+    ForgetLives(u8, Option<usize>),
+    ForgetEntries(u8),
+    Shrink,
+    Rename(usize, u8),
+    PutAway(usize, u8),
     Tell { chat: usize, delivery: u32 },
 }
+
+/// Lives that a chat may have in a test.
+const LIVES: u8 = 4;
+
+const PEOPLE: [&str; 2] = ["alice", "bob"];
 
 #[derive(Debug, Clone)]
 struct Steps {
@@ -41,8 +55,15 @@ struct Steps {
     of: usize,
     thinking: bool,
     waiting: bool,
+    begun_by: Option<usize>,
+    stands: u8,
     journal: Vec<(u8, u8)>,
-    entries: Vec<(u8, usize)>,
+    forwarded: Option<(u8, usize)>,
+    dropped: Option<u8>,
+    retired: Option<u8>,
+    branch: Option<(usize, u8, u8, u32)>,
+    rewinds: Vec<(u8, u32, u32)>,
+    entries: Vec<(u8, usize, u32)>,
     outbox: Vec<(u32, u16, usize)>,
 }
 
@@ -59,7 +80,7 @@ fn chat() -> impl Strategy<Value = usize> {
 }
 
 fn part() -> impl Strategy<Value = Part> {
-    (chat(), 0..2u8, 1..4u32, 0..2u16).prop_map(|(chat, life, delivery, part)| Part {
+    (chat(), 0..LIVES, 1..4u32, 0..2u16).prop_map(|(chat, life, delivery, part)| Part {
         chat,
         life,
         delivery,
@@ -69,21 +90,36 @@ fn part() -> impl Strategy<Value = Part> {
 
 fn steps() -> impl Strategy<Value = Steps> {
     let whose = prop_oneof![20 => Just(None), 1 => chat().prop_map(Some)];
+    let rarely = |many: u8| prop_oneof![4 => Just(None), 1 => (0..many).prop_map(Some)];
+    let forwarded = prop_oneof![4 => Just(None), 1 => (1..20u8, chat()).prop_map(Some)];
+    let branch = (chat(), 0..LIVES, 0..LIVES, 0..9u32);
+    let branch = prop_oneof![3 => Just(None), 1 => branch.prop_map(Some)];
     (
-        (chat(), 0..2u8, whose),
+        (chat(), 0..LIVES, whose, prop::option::of(0..PEOPLE.len()), 0..8u8),
         (any::<bool>(), any::<bool>()),
-        prop::collection::vec((1..20u8, 0..7u8), 0..3),
-        prop::collection::vec((0..2u8, 0..TEXTS.len()), 0..3),
+        (prop::collection::vec((1..20u8, 0..7u8), 0..3), forwarded, rarely(20)),
+        (rarely(LIVES), branch, prop::collection::vec((0..LIVES, 0..9u32, 0..9u32), 0..2)),
+        prop::collection::vec((0..LIVES, 0..=TEXTS.len(), 1..9u32), 0..4),
         prop::collection::vec((1..4u32, 0..2u16, chat()), 0..3),
     )
-        .prop_map(|((chat, life, whose), (thinking, waiting), journal, entries, outbox)| {
+        .prop_map(|(who, (thinking, waiting), rows, past, entries, outbox)| {
+            let (chat, life, whose, begun_by, stands) = who;
+            let (journal, forwarded, dropped) = rows;
+            let (retired, branch, rewinds) = past;
             Steps {
                 chat,
                 life,
                 of: whose.unwrap_or(chat),
                 thinking,
                 waiting,
+                begun_by,
+                stands,
                 journal,
+                forwarded,
+                dropped,
+                retired,
+                branch,
+                rewinds,
                 entries,
                 outbox,
             }
@@ -98,7 +134,7 @@ fn op() -> impl Strategy<Value = Op> {
     );
     prop_oneof![
         6 => admit.prop_map(|(account, events, cursor)| Op::Admit { account, events, cursor }),
-        8 => steps().prop_map(Op::Step),
+        14 => steps().prop_map(Op::Step),
         3 => part().prop_map(Op::Preview),
         4 => part().prop_map(Op::Attempt),
         6 => (part(), 0..7u8).prop_map(|(part, how)| Op::Settle(part, how)),
@@ -106,6 +142,11 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Close),
         1 => Just(Op::Restart),
         1 => (0..40u8).prop_map(Op::Prune),
+        1 => (0..40u8, prop::option::of(chat())).prop_map(|(back, spare)| Op::ForgetLives(back, spare)),
+        1 => (0..40u8).prop_map(Op::ForgetEntries),
+        1 => Just(Op::Shrink),
+        1 => (chat(), 0..LIVES).prop_map(|(chat, life)| Op::Rename(chat, life)),
+        1 => (chat(), 0..LIVES).prop_map(|(chat, life)| Op::PutAway(chat, life)),
         1 => (chat(), 90..93u32).prop_map(|(chat, delivery)| Op::Tell { chat, delivery }),
     ]
 }
@@ -143,8 +184,20 @@ fn commit(steps: &Steps, now: i64) -> Commit {
     let key = key(CHATS[steps.chat].0, CHATS[steps.chat].1);
     let mut session = session(&key);
     session.id = life(steps.of, steps.life);
-    session.updated = at(now);
+    (session.updated, session.active) = (at(now), at(now));
     session.title = format!("title at {now}");
+    (session.turns, session.entries) = (u32::from(steps.stands), steps.entries.len() as u32);
+    session.usage = Usage { input: now.unsigned_abs(), ..Usage::default() };
+    session.cost = Cost::known(1);
+    session.life = match steps.stands {
+        1 => Life::Suspended,
+        2 => Life::Finalized,
+        _ => Life::Continuing,
+    };
+    session.origin = steps.begun_by.map(|who| {
+        let from = Sender::new(SenderId::literal(PEOPLE[who]));
+        Arc::new(Origin { from, at: address(&key), source: Source::default() })
+    });
     if steps.thinking {
         session.phase = Phase::Thinking(hand(&session));
     }
@@ -155,19 +208,44 @@ fn commit(steps: &Steps, now: i64) -> Commit {
             from: alice(),
             to: address(&key),
             message,
+            joins: Joins::Burst,
         });
     }
     let change = |(seq, state): &(u8, u8)| JournalChange {
         seq: Seq(u64::from(*seq)),
         state: journal_state(*state),
     };
-    let record = |(number, text): &(u8, usize)| {
-        let mut entry = entry(1, TEXTS[*text]);
+    let record = |(of, text, number): &(u8, usize, u32)| {
+        let mut entry = entry(*number, TEXTS.get(*text).copied().unwrap_or_default());
+        if *text == TEXTS.len() {
+            let (after, upto) = (number / 3, number / 2);
+            let (usage, cost) = (Usage::default(), Cost::default());
+            entry.body = EntryBody::Summary { after, upto, text: "in short".into(), usage, cost };
+        }
         if let EntryBody::Said { files, .. } = &mut entry.body {
             files.push(file(text % FILES));
         }
-        (life(steps.chat, *number), entry)
+        (life(steps.chat, *of), Entry { at: at(now), ..entry })
     };
+    let past = |number: &u8| {
+        let mut past = session.past();
+        past.id = life(steps.chat, *number);
+        Retirement { past, why: Retired::New }
+    };
+    let branch = |(chat, from, to, upto): &(usize, u8, u8, u32)| Branch {
+        from: life(*chat, *from),
+        to: life(steps.chat, *to),
+        upto: *upto,
+    };
+    let rewind = |(of, from, upto): &(u8, u32, u32)| Rewind {
+        session: life(steps.chat, *of),
+        from: *from,
+        upto: *upto,
+        by: Some(SenderId::literal("alice")),
+    };
+    let forward =
+        |(seq, to): &(u8, usize)| (Seq(u64::from(*seq)), super::key(CHATS[*to].0, CHATS[*to].1));
+    let drop = |before: &u8| Dropped { before: Seq(u64::from(*before)), reason: "dropped".into() };
     let outbox = |(delivery, part, to): &(u32, u16, usize)| {
         let to = address(&super::key(CHATS[*to].0, CHATS[*to].1));
         let mut outbound = post(&life(steps.chat, steps.life), &to, *delivery, *part);
@@ -178,6 +256,11 @@ fn commit(steps: &Steps, now: i64) -> Commit {
     };
     Commit {
         journal: steps.journal.iter().map(change).collect(),
+        forwarded: steps.forwarded.iter().map(forward).collect(),
+        dropped: steps.dropped.as_ref().map(drop),
+        retired: steps.retired.as_ref().map(past),
+        branch: steps.branch.as_ref().map(branch),
+        rewinds: steps.rewinds.iter().map(rewind).collect(),
         entries: steps.entries.iter().map(record).collect(),
         outbox: steps.outbox.iter().map(outbox).collect(),
         at: at(now),
@@ -210,7 +293,11 @@ async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
             };
             format!("{:?}", store.admit(delivered).await)
         }
-        Op::Step(steps) => format!("{:?}", store.commit(commit(steps, now)).await),
+        // A step may be refused for several reasons, of which each store names the first it finds.
+        Op::Step(steps) => match store.commit(commit(steps, now)).await {
+            Err(StoreError::Damaged { .. }) => "refused".into(),
+            committed => format!("{committed:?}"),
+        },
         Op::Preview(part) => format!("{:?}", store.preview(&outbound(part)).await),
         Op::Attempt(part) => format!("{:?}", store.attempt(&outbound(part).id).await),
         Op::Settle(part, how) => {
@@ -225,6 +312,23 @@ async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
             format!("{:?}", store.tell(&notice, at(now)).await)
         }
         Op::Prune(back) => format!("{:?}", store.prune(at(now - i64::from(*back))).await),
+        Op::ForgetLives(back, spare) => {
+            let spare: Vec<_> =
+                spare.iter().map(|chat| key(CHATS[*chat].0, CHATS[*chat].1)).collect();
+            let forgotten = store.forget_lives(at(now - i64::from(*back)), &spare).await;
+            format!("{forgotten:?}")
+        }
+        Op::ForgetEntries(back) => {
+            format!("{:?}", store.forget_entries(at(now - i64::from(*back))).await)
+        }
+        Op::Shrink => format!("{:?}", store.shrink().await.map(drop)),
+        Op::Rename(chat, number) => {
+            let title = format!("title at {now}");
+            format!("{:?}", store.rename(&life(*chat, *number), &title).await)
+        }
+        Op::PutAway(chat, number) => {
+            format!("{:?}", store.put_away(&life(*chat, *number)).await)
+        }
     }
 }
 
@@ -232,7 +336,17 @@ fn asked() -> Asked {
     let keys: Vec<_> = CHATS.iter().map(|(account, chat)| key(account, chat)).collect();
     Asked {
         addresses: keys.iter().map(address).collect(),
-        lives: (0..CHATS.len()).flat_map(|chat| [life(chat, 0), life(chat, 1)]).collect(),
+        lives: (0..CHATS.len())
+            .flat_map(|chat| (0..LIVES).map(move |number| life(chat, number)))
+            .collect(),
+        owners: CHATS
+            .iter()
+            .flat_map(|(account, _)| PEOPLE.map(|who| (*account, who)))
+            .map(|(account, who)| Owner::Person {
+                account: key(account, "c").account,
+                person: SenderId::literal(who),
+            })
+            .collect(),
         queries: vec!["blue", "whale blue", "whal", "bird", "会议", "->", "NAIVE", "e"],
         files: (0..=FILES).map(|number| file(number).id).collect(),
         keys,
@@ -242,11 +356,11 @@ fn asked() -> Asked {
 /// One of a few files; the last one named anywhere is `FILES - 1`.
 fn file(number: usize) -> FileRef {
     let id = FileId::new(format!("file {number}")).expect("a test's id");
-    FileRef { id, name: "a".into(), mime: "text/plain".into(), size: 1 }
+    FileRef::new(id, "a", "text/plain", 1)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn sqlite_and_memory_show_the_same(ops in prop::collection::vec(op(), 1..60)) {

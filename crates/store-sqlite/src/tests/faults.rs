@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::{address, copy, entry, key, post, recording, session, step};
 use crate::SqliteStore;
 use crate::open::open_state;
-use crate::sql::{execute, store_error};
+use crate::sql::{execute, one, store_error};
 use crate::writer::Writer;
 
 /// Holds the writer up until the returned sender is dropped.
@@ -110,6 +110,23 @@ async fn a_caller_that_stops_waiting_does_not_take_its_write_back() {
     store.commit(recording(&session, 2, "after it")).await.expect("commits");
     let numbers = store.history(&session.id, 10).await.expect("reads");
     assert_eq!(numbers.iter().map(|entry| entry.number).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[tokio::test]
+async fn a_read_is_of_one_moment() {
+    let folder = TempDir::new().expect("a folder");
+    let store = SqliteStore::open(folder.path()).expect("opens");
+    let other = Connection::open(folder.path().join("state.db")).expect("opens");
+    let read = store.readers.read(move |conn| {
+        let count = || one(conn, "SELECT count(*) FROM account", [], |row| row.get::<_, i64>(0));
+        let before = count()?;
+        other.execute_batch("INSERT INTO account (name) VALUES ('meanwhile')").expect("writes");
+        Ok((before, count()?))
+    });
+    assert_eq!(read.await, Ok((0, 0)));
+    let sql = "SELECT count(*) FROM account";
+    let after = store.readers.read(move |conn| one(conn, sql, [], |row| row.get::<_, i64>(0)));
+    assert_eq!(after.await, Ok(1));
 }
 
 async fn limit_pages(store: &SqliteStore, more: Option<i64>) {

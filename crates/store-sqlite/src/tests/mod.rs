@@ -2,6 +2,7 @@
 
 mod differential;
 mod faults;
+mod forgetting;
 mod opening;
 mod plans;
 mod recorded;
@@ -18,9 +19,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use talaria_model::{
     AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Entry, EntryBody, EventId, Inbound,
-    InboundKind, Message, Outbound, OutboundId, Sender, SenderId, Seq, SessionId, Timestamp,
+    InboundKind, Message, Outbound, OutboundId, Sender, SenderId, Seq, SessionId, Source,
+    Timestamp,
 };
-use talaria_session::{Event, Session, SessionKey, TurnInHand};
+use talaria_session::{Event, Rules, Session, SessionKey, TurnInHand};
 use talaria_store::contract::Harness;
 use talaria_store::{Commit, Store};
 use tempfile::TempDir;
@@ -67,26 +69,27 @@ fn key(account: &str, chat: &str) -> SessionKey {
     SessionKey {
         account: AccountId::new(account).expect("a test's id"),
         kind: ChatKind::Dm,
-        chat: ChatId::new(chat).expect("a test's id"),
+        chat: Some(ChatId::new(chat).expect("a test's id")),
         thread: None,
         member: None,
+        side: None,
     }
 }
 
 fn address(key: &SessionKey) -> Address {
     Address {
         account: key.account.clone(),
-        chat: Chat { id: key.chat.clone(), kind: key.kind },
+        chat: Chat { id: key.chat.clone().expect("a test's chat"), kind: key.kind },
         thread: key.thread.clone(),
     }
 }
 
 fn alice() -> Sender {
-    Sender { id: SenderId::literal("alice"), name: None }
+    Sender::new(SenderId::literal("alice"))
 }
 
 fn session(key: &SessionKey) -> Session {
-    Session::begin(key.clone(), address(key), at(1), Default::default())
+    Session::begin(key.clone(), address(key), at(1), Rules::default())
 }
 
 fn inbound(key: &SessionKey, event: &str) -> Inbound {
@@ -95,6 +98,7 @@ fn inbound(key: &SessionKey, event: &str) -> Inbound {
         at: at(1),
         from: alice(),
         to: address(key),
+        source: Source::default(),
         kind: InboundKind::Said(Message { text: event.into(), ..Message::default() }),
     }
 }
@@ -102,13 +106,20 @@ fn inbound(key: &SessionKey, event: &str) -> Inbound {
 /// A turn that the session has begun.
 fn hand(session: &Session) -> TurnInHand {
     let mut session = session.clone();
-    let event = Event::Arrived { seq: Seq(1), inbound: inbound(&session.key, "first") };
+    let inbound = inbound(&session.key, "first");
+    let event = Event::Arrived { seq: Seq(1), inbound, overtaken: 0 };
     session.step(event, at(1));
     session.hand().cloned().expect("a message begins a turn")
 }
 
 fn entry(number: u32, text: &str) -> Entry {
-    let body = EntryBody::Said { from: alice(), text: text.into(), files: Vec::new() };
+    let body = EntryBody::Said {
+        from: alice(),
+        text: text.into(),
+        files: Vec::new(),
+        heard: None,
+        message: None,
+    };
     Entry { number, at: at(1), turn: None, body }
 }
 
@@ -122,13 +133,7 @@ fn post(session: &SessionId, to: &Address, delivery: u32, part: u16) -> Outbound
 
 /// A step that changes nothing else.
 fn step(session: &Session) -> Commit {
-    Commit {
-        session: session.clone(),
-        journal: Vec::new(),
-        entries: Vec::new(),
-        outbox: Vec::new(),
-        at: at(1),
-    }
+    Commit::of(session.clone(), at(1))
 }
 
 /// A step that records a text.

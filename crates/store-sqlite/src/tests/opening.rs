@@ -33,7 +33,8 @@ fn only_the_owner_may_read_the_files() {
         let session = session(&key("bot", "c"));
         store.commit(recording(&session, 1, "private")).await.expect("commits");
         let scope = talaria_store::SearchScope::Conversation(session.key);
-        assert_eq!(store.search(scope, "private", 1).await.map(|found| found.len()), Ok(1));
+        let wanted = talaria_store::Wanted::new(scope, "private", 1);
+        assert_eq!(store.search(&wanted).await.map(|found| found.len()), Ok(1));
     });
     let files = fs::read_dir(folder.path()).expect("reads");
     let mut names = Vec::new();

@@ -7,16 +7,18 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use talaria_model::{
-    CallId, ChatKind, Choice, ChoiceId, EntryBody, MessageId, Question, Receipt, SenderId, Seq,
-    SessionId, ThreadId, TurnId, Usage,
+    Act, CallId, ChatKind, Choice, ChoiceId, Cost, EntryBody, FileId, FileRef, InboundKind,
+    MessageId, Question, Receipt, SenderId, Seq, SessionId, Source, ThreadId, TurnId, Usage,
 };
-use talaria_session::{Phase, TurnInHand, Waiting};
+use talaria_session::{Joins, Life, Origin, Phase, Retired, Rules, Session, TurnInHand, Waiting};
 use talaria_store::{
-    Commit, Delivered, JournalChange, JournalState, MemoryStore, Settlement, Store,
+    Admitted, Branch, Commit, Delivered, Dropped, JournalChange, JournalState, MemoryStore, Owner,
+    Retirement, Rewind, Settlement, Store,
 };
 use tempfile::TempDir;
 
@@ -29,8 +31,13 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")
 }
 
-/// A little of everything.
-pub(super) async fn live(store: &dyn Store) -> Asked {
+/// A session as the first two versions kept it: what they did not know has its default.
+fn of_old(session: Session) -> Session {
+    Session { life: Life::Continuing, cost: Cost::UNKNOWN, active: session.updated, ..session }
+}
+
+/// A little of everything that the first two versions knew.
+async fn live(store: &dyn Store) -> Asked {
     let direct = key("telegram", "12345");
     let group = talaria_session::SessionKey {
         kind: ChatKind::Group,
@@ -55,8 +62,10 @@ pub(super) async fn live(store: &dyn Store) -> Asked {
     }
     store.recover().await.expect("recovers");
 
-    let mut first = session(&direct);
+    let mut first = of_old(session(&direct));
     first.title = "A blue whale".into();
+    let origin = Origin { from: alice(), at: first.at.clone(), source: Source::default() };
+    first.origin = Some(Arc::new(origin));
     first.usage = Usage { input: 100, output: 20, ..Usage::default() };
     let turn = TurnId { session: first.id.clone(), number: 1 };
     let old = first.id.clone();
@@ -66,6 +75,7 @@ pub(super) async fn live(store: &dyn Store) -> Asked {
         calls: Vec::new(),
         reasoning: Some("signed".into()),
         usage: first.usage,
+        cost: Cost::UNKNOWN,
         sent: Some(post(&old, &first.at, 1, 0).id),
         extent: talaria_model::Extent::Whole,
     };
@@ -95,13 +105,15 @@ pub(super) async fn live(store: &dyn Store) -> Asked {
         store.attempt(&post.id).await.expect("attempts");
         store.settle(&post.id, settlement).await.expect("settles");
     }
+    let mut first = first;
     first.id = SessionId::literal("20261115_093000_0badcafe");
     first.lives = 2;
     first.updated = at(1_300);
+    let first = of_old(first);
     let again = vec![(first.id.clone(), entry(1, "And now something else: 会议"))];
     store.commit(Commit { entries: again, ..step(&first) }).await.expect("commits");
 
-    let mut second = session(&group);
+    let mut second = of_old(session(&group));
     second.phase = Phase::Asking {
         hand: TurnInHand {
             steers: vec![Waiting {
@@ -109,9 +121,13 @@ pub(super) async fn live(store: &dyn Store) -> Asked {
                 from: alice(),
                 to: second.at.clone(),
                 message: Default::default(),
+                joins: Joins::Burst,
             }],
             started: vec![CallId::literal("call-1")],
             deaths: 1,
+            began: at(0),
+            heard: at(0),
+            deadline: at(1_800_001),
             ..hand(&second)
         },
         question: Question {
@@ -128,10 +144,105 @@ pub(super) async fn live(store: &dyn Store) -> Asked {
     Asked {
         addresses: vec![address(&direct), address(&group)],
         lives: vec![old, first.id, second.id],
+        owners: ["telegram", "work-slack"].map(alice_on).to_vec(),
         queries: vec!["whale", "whal", "ale", "会议"],
         keys: vec![direct, group],
         files: Vec::new(),
     }
+}
+
+fn alice_on(account: &str) -> Owner {
+    Owner::Person { account: key(account, "c").account, person: alice().id }
+}
+
+/// What the third version knew besides: lives that gave way, branches, what was taken back, owners,
+/// summaries, sessions beside a conversation, and chats without an id; and what nobody recorded of the
+/// second: files, and notices of what was not delivered.
+async fn live_on(store: &dyn Store, asked: &mut Asked) {
+    let chat = talaria_session::SessionKey { chat: None, ..key("sms", "none") };
+    let place = address(&key("sms", "+4917012345"));
+    let mut session = Session::begin(chat.clone(), place.clone(), at(2_000), Rules::default());
+    let origin = Origin { from: alice(), at: place.clone(), source: Source::default() };
+    session.origin = Some(Arc::new(origin));
+    (session.title, session.turns) = ("Narwhals".into(), 3);
+    let first = session.id.clone();
+    let recorded =
+        (1..=6).map(|number| (first.clone(), entry(number, &format!("narwhal {number}"))));
+    let commit = Commit { entries: recorded.collect(), ..step(&session) };
+    store.commit(commit).await.expect("commits");
+    let (usage, cost) = (Usage { input: 9, ..Usage::default() }, Cost::known(7));
+    let body = EntryBody::Summary { after: 1, upto: 3, text: "in short".into(), usage, cost };
+    let summary = talaria_model::Entry { body, ..entry(7, "") };
+    let rewinds = vec![Rewind { session: first.clone(), from: 5, upto: 5, by: Some(alice().id) }];
+    let entries = vec![(first.clone(), summary)];
+    let commit = Commit { rewinds, entries, at: at(2_100), ..step(&session) };
+    store.commit(commit).await.expect("commits");
+    store.put_away(&first).await.expect("counts");
+
+    let retired = Some(Retirement { past: session.past(), why: Retired::Branched });
+    session.id = SessionId::literal("20261115_094000_0badcafe");
+    (session.lives, session.title, session.active) = (2, "A branch".into(), at(2_200));
+    let branch = Branch { from: first.clone(), to: session.id.clone(), upto: 7 };
+    let entries = vec![(session.id.clone(), entry(8, "narwhal 8"))];
+    let commit = Commit { retired, branch: Some(branch), entries, ..step(&session) };
+    store.commit(commit).await.expect("commits");
+    let rewinds = vec![Rewind { session: session.id.clone(), from: 4, upto: 4, by: None }];
+    store.commit(Commit { rewinds, at: at(2_300), ..step(&session) }).await.expect("commits");
+
+    let side = talaria_session::SessionKey { side: Some(1), ..chat.clone() };
+    let mut beside = Session::begin(side.clone(), place.clone(), at(2_400), Rules::default());
+    beside.life = Life::Suspended;
+    let dropped = Some(Dropped { before: Seq(99), reason: "stopped".into() });
+    store.commit(Commit { dropped, ..step(&beside) }).await.expect("commits");
+    lose(store, &session, asked).await;
+    asked.lives.extend([first, session.id, beside.id]);
+    asked.keys.extend([chat, side]);
+    asked.addresses.push(place);
+    asked.owners.push(alice_on("sms"));
+}
+
+/// Somebody is told that something was not delivered; a file is named, and a message handed on.
+async fn lose(store: &dyn Store, session: &Session, asked: &mut Asked) {
+    let file = FileRef::new(FileId::literal("horn.jpg"), "horn.jpg", "image/jpeg", 3);
+    asked.files.push(file.id.clone());
+    let (to, side) =
+        (&session.at, talaria_session::SessionKey { side: Some(2), ..session.key.clone() });
+    let events = ["a horn", "a task", "a stranger"].map(|event| inbound(&key("sms", "any"), event));
+    let [mut horn, task, stranger] = events;
+    if let InboundKind::Said(message) = &mut horn.kind {
+        message.files.push(file.clone());
+    }
+    let denied = JournalState::Denied("not on the list".into());
+    let events = vec![
+        (session.key.clone(), horn, JournalState::Taken),
+        (session.key.clone(), task, JournalState::Unread),
+        (session.key.clone(), stranger, denied),
+    ];
+    let account = session.key.account.clone();
+    let batch = Delivered { account, events, cursor: None, at: at(2_500) };
+    let admitted = store.admit(batch).await.expect("admits");
+    let Admitted::Journalled(task) = admitted[1] else { panic!("{admitted:?}") };
+    let mut lost = post(&session.id, to, 7, 0);
+    if let Act::Post(content) = &mut lost.act {
+        content.files.push(file);
+    }
+    let forwarded = vec![(task, side.clone())];
+    let commit = Commit { forwarded, outbox: vec![lost.clone()], ..step(session) };
+    store.commit(commit).await.expect("commits");
+    store.attempt(&lost.id).await.expect("attempts");
+    let gone = Settlement::Undeliverable { reason: "the number is gone".into() };
+    store.settle(&lost.id, gone).await.expect("settles");
+    store.tell(&post(&session.id, to, 8, 0), at(2_600)).await.expect("tells");
+    asked.keys.push(side);
+}
+
+/// Everything that a version of this number knew.
+async fn live_as(store: &dyn Store, version: usize) -> Asked {
+    let mut asked = live(store).await;
+    if version >= 3 {
+        live_on(store, &mut asked).await;
+    }
+    asked
 }
 
 pub(super) fn recorded() -> Vec<(usize, String)> {
@@ -151,7 +262,7 @@ async fn the_present_version_is_recorded() {
     }
     let made = TempDir::new().expect("a folder");
     let store = SqliteStore::open(made.path()).expect("opens");
-    live(&store).await;
+    live_as(&store, MIGRATIONS.len()).await;
     drop(store);
     let conn = Connection::open(made.path().join("state.db")).expect("opens");
     fs::write(&file, dump(&conn)).expect("writes");
@@ -160,17 +271,19 @@ async fn the_present_version_is_recorded() {
 
 #[tokio::test]
 async fn every_recorded_version_opens_and_says_what_it_said() {
-    let memory = MemoryStore::new();
-    let asked = live(&memory).await;
-    let expected = seen(&memory, &asked).await;
     assert_eq!(recorded().len(), MIGRATIONS.len(), "every version is recorded");
     for (version, sql) in recorded() {
+        let memory = MemoryStore::new();
+        let asked = live_as(&memory, version).await;
         let made = TempDir::new().expect("a folder");
         let conn = Connection::open(made.path().join("state.db")).expect("opens");
         conn.execute_batch(&sql).expect("is SQL");
         conn.close().expect("closes");
         let store = SqliteStore::open(made.path()).expect("opens");
-        assert_eq!(seen(&store, &asked).await, expected, "version {version}");
+        let (found, expected) = (seen(&store, &asked).await, seen(&memory, &asked).await);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected, "version {version}");
+        }
         assert_eq!(store.recover().await, Ok(talaria_session::Ended::Abruptly));
         assert_eq!(store.check().await, Ok(()));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use talaria_model::AccountId;
-use talaria_store::{Commit, MemoryStore, SearchScope, Store};
+use talaria_store::{Commit, MemoryStore, SearchScope, Store, Wanted};
 use tempfile::TempDir;
 
 use super::{entry, key, session, step};
@@ -38,10 +38,11 @@ async fn compare(sqlite: &dyn Store, memory: &dyn Store) {
         for scope in [
             SearchScope::Accounts(accounts.to_vec()),
             SearchScope::Accounts(accounts[..1].to_vec()),
+            SearchScope::Everything,
             SearchScope::Conversation(key("two", "chat 2")),
         ] {
-            let found = sqlite.search(scope.clone(), query, 500).await;
-            assert_eq!(found, memory.search(scope, query, 500).await, "{query}");
+            let wanted = Wanted::new(scope, query, 500);
+            assert_eq!(sqlite.search(&wanted).await, memory.search(&wanted).await, "{query}");
         }
     }
 }
@@ -120,7 +121,9 @@ async fn an_index_of_another_store_is_built_anew() {
 async fn an_index_of_another_format_is_built_anew() {
     after(|index| edit(index, "UPDATE meta SET format = format - 1")).await;
     after(|index| edit(index, "DROP TABLE meta")).await;
-    after(|index| edit(index, "DROP TABLE grams")).await;
+    after(|index| edit(index, "DROP TABLE parts")).await;
+    after(|index| edit(index, "DROP TABLE term")).await;
+    after(|index| edit(index, "DROP TABLE words")).await;
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use talaria_model::{AccountId, Address, FileId, SessionId};
+use talaria_model::{AccountId, Address, FileId, SessionId, Timestamp};
 use talaria_session::SessionKey;
-use talaria_store::{SearchScope, Store};
+use talaria_store::{Owner, Reading, SearchScope, Spoken, Store, Wanted};
 
 /// What to ask about.
 #[derive(Default)]
@@ -12,6 +12,7 @@ pub(super) struct Asked {
     pub(super) keys: Vec<SessionKey>,
     pub(super) addresses: Vec<Address>,
     pub(super) lives: Vec<SessionId>,
+    pub(super) owners: Vec<Owner>,
     pub(super) queries: Vec<&'static str>,
     pub(super) files: Vec<FileId>,
 }
@@ -75,6 +76,16 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
     for life in &asked.lives {
         line(&format!("history of {life}"), &store.history(life, 100).await);
         line(&format!("end of {life}"), &store.history(life, 2).await);
+        line(&format!("life {life}"), &store.life(life).await);
+        line(&format!("rewinds of {life}"), &store.rewinds(life).await);
+        for reading in [Reading::Standing, Reading::Everything] {
+            let entries = store.entries(life, reading, None, 100).await;
+            line(&format!("{reading:?} of {life}"), &entries);
+            let after = entries.as_ref().ok().and_then(|all| all.get(1));
+            let after = after.map(|kept| kept.recorded.position);
+            let rest = store.entries(life, reading, after, 2).await;
+            line(&format!("more of {reading:?} of {life}"), &rest);
+        }
     }
     let mut accounts: Vec<&AccountId> = asked.keys.iter().map(|key| &key.account).collect();
     accounts.dedup();
@@ -87,15 +98,40 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
             &store.conversations(Some(account), 100).await,
         );
     }
-    for query in &asked.queries {
-        let all = SearchScope::Accounts(accounts.iter().copied().cloned().collect());
-        line(&format!("search for {query}"), &store.search(all.clone(), query, 100).await);
-        line(&format!("best for {query}"), &store.search(all, query, 2).await);
-        for key in &asked.keys {
-            let scope = SearchScope::Conversation(key.clone());
-            let found = store.search(scope, query, 100).await;
-            line(&format!("search for {query} in {key}"), &found);
+    let mut scopes = vec![
+        SearchScope::Everything,
+        SearchScope::Accounts(accounts.iter().copied().cloned().collect()),
+    ];
+    scopes.extend(asked.keys.iter().cloned().map(SearchScope::Conversation));
+    let shared = asked.keys.iter().cloned().map(Owner::Conversation);
+    scopes.extend(asked.owners.iter().cloned().chain(shared).map(SearchScope::Owner));
+    for scope in &scopes {
+        for query in &asked.queries {
+            let wanted = Wanted::new(scope.clone(), *query, 100);
+            line(&format!("search for {query} in {scope:?}"), &store.search(&wanted).await);
+            let best = Wanted { limit: 2, ..wanted.clone() };
+            line(&format!("best for {query} in {scope:?}"), &store.search(&best).await);
+            let since = Some(Timestamp::from_millis(20));
+            let until = Some(Timestamp::from_millis(40));
+            let between = Wanted { since, until, spoken: vec![Spoken::Said], ..wanted };
+            line(&format!("{query} between in {scope:?}"), &store.search(&between).await);
         }
+        let lives = store.lives(scope, None, 100).await;
+        line(&format!("lives in {scope:?}"), &lives);
+        let after = lives.as_ref().ok().and_then(|lives| lives.get(1)).map(|life| &life.past.id);
+        line(&format!("more lives in {scope:?}"), &store.lives(scope, after, 2).await);
+        line(&format!("totals in {scope:?}"), &store.totals(scope, None).await);
+        let since = Some(Timestamp::from_millis(20));
+        line(&format!("late totals in {scope:?}"), &store.totals(scope, since).await);
+        for name in ["life", "title at 1", "life 0 of 0", "no"] {
+            line(&format!("{name} in {scope:?}"), &store.named(scope, name, 10).await);
+        }
+    }
+    for since in [0, 20, 40].map(Timestamp::from_millis) {
+        line(&format!("active since {since:?}"), &store.active_since(since, None, 100).await);
+        line(&format!("quiet since {since:?}"), &store.quiet_since(since, None, 100).await);
+        let after = store.quiet_since(since, None, 1).await.expect("reads").pop();
+        line(&format!("more since {since:?}"), &store.quiet_since(since, after, 1).await);
     }
     lines
 }

@@ -1,6 +1,7 @@
 //! Who is never let in leaves rows in the journal, which are forgotten in time, and nothing else.
 
 use rusqlite::Connection;
+use talaria_session::SessionKey;
 use talaria_store::{Delivered, JournalState, Store};
 use tempfile::TempDir;
 
@@ -75,10 +76,10 @@ async fn files_that_an_older_version_wrote_down_are_known() {
              (2, 1, 1, 3, 1, 'b', NULL, '{\"kind\":{\"pressed\":\"yes\"}}'),
              (3, 1, 1, 3, 1, 'c', NULL, '{\"kind\":\"stopped\"}');
          INSERT INTO entry VALUES
-             (1, 1, 1, '{\"body\":{\"said\":{\"files\":[{\"id\":\"said\"}]}}}'),
-             (2, 1, 1, '{\"body\":{\"answered\":{\"files\":[{\"id\":\"answered\"}]}}}'),
-             (3, 1, 1, '{\"body\":{\"returned\":{\"files\":[{\"id\":\"returned\"}]}}}'),
-             (4, 1, 1, '{\"body\":{\"noticed\":{\"text\":\"x\"}}}');
+             (1, 1, 1, '{\"number\":1,\"at\":1,\"body\":{\"said\":{\"files\":[{\"id\":\"said\"}]}}}'),
+             (2, 1, 1, '{\"number\":1,\"at\":1,\"body\":{\"answered\":{\"files\":[{\"id\":\"answered\"}]}}}'),
+             (3, 1, 1, '{\"number\":1,\"at\":1,\"body\":{\"returned\":{\"files\":[{\"id\":\"returned\"}]}}}'),
+             (4, 1, 1, '{\"number\":1,\"at\":1,\"body\":{\"noticed\":{\"text\":\"x\"}}}');
          INSERT INTO session VALUES (1, 0, 1, '{}');
          INSERT INTO outbox (address, open, stage, doubt, plain, attempts, at, session, delivery,
                  part, act)
@@ -92,4 +93,21 @@ async fn files_that_an_older_version_wrote_down_are_known() {
     let files = files.map(talaria_model::FileId::literal);
     use talaria_store::Use::{None, Past, Present};
     assert_eq!(store.uses(&files).await, Ok(vec![Present, Present, Past, Past, Past, None]));
+}
+
+#[tokio::test]
+async fn strangers_are_apart_from_who_talks_in_a_chat_without_an_id() {
+    let folder = TempDir::new().expect("a folder");
+    let store = SqliteStore::open(folder.path()).expect("opens");
+    let chat = key("sms", "any");
+    let known = SessionKey { chat: None, ..chat.clone() };
+    let events = vec![
+        (known.clone(), inbound(&chat, "a friend"), JournalState::Unread),
+        (known.clone(), inbound(&chat, "a stranger"), JournalState::Denied("no".into())),
+    ];
+    let batch = Delivered { account: chat.account.clone(), events, cursor: None, at: at(1) };
+    store.admit(batch).await.expect("admits");
+    assert_eq!(rows(&folder, "(SELECT DISTINCT conversation FROM journal)"), 2);
+    assert_eq!(store.unread(&known, 10).await.map(|rows| rows.len()), Ok(1));
+    assert_eq!(store.restless(None, 10).await, Ok(vec![known]));
 }

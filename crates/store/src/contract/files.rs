@@ -7,12 +7,12 @@ use talaria_session::{Phase, SessionKey};
 
 use super::Harness;
 use super::world::{
-    alice, at, change, decide, delivered, entry, key, post, said, session, settle, step, thinking,
+    at, change, decide, delivered, direct, entry, key, post, said, session, settle, step, thinking,
 };
-use crate::{Admitted, Commit, Delivered, JournalState, Settlement, Store, Use};
+use crate::{Admitted, Branch, Commit, Delivered, JournalState, Rewind, Settlement, Store, Use};
 
 fn file(name: &'static str) -> FileRef {
-    FileRef { id: FileId::literal(name), name: name.into(), mime: "text/plain".into(), size: 1 }
+    FileRef::new(FileId::literal(name), name, "text/plain", 1)
 }
 
 async fn uses(store: &dyn Store, name: &'static str) -> Use {
@@ -46,12 +46,11 @@ pub async fn a_file_is_needed_until_its_message_has_been_answered(harness: &dyn 
 
     let mut session = session(&key);
     session.phase = thinking(&session);
-    let body = EntryBody::Said { from: alice(), text: "see".into(), files: vec![file("a")] };
     for (state, entries) in [
         (JournalState::Taken, vec![]),
         (
             JournalState::Bound(session.hand().expect("a turn").turn.clone()),
-            vec![(session.id.clone(), talaria_model::Entry { body, ..entry(1, "see") })],
+            vec![(session.id.clone(), seeing(1, "a"))],
         ),
     ] {
         let commit = Commit { journal: vec![change(seq, state)], entries, ..step(&session) };
@@ -84,4 +83,48 @@ pub async fn a_file_is_needed_until_it_is_delivered(harness: &dyn Harness) {
     assert_eq!(uses(&*store, "b").await, Use::Past);
     store.prune(at(100)).await.expect("prunes");
     assert_eq!(uses(&*store, "a").await, Use::None, "nothing names it any more");
+}
+
+fn seeing(number: u32, name: &'static str) -> talaria_model::Entry {
+    let mut see = entry(number, "see");
+    if let EntryBody::Said { files, .. } = &mut see.body {
+        files.push(file(name));
+    }
+    see
+}
+
+pub async fn a_file_is_needed_while_a_branch_that_has_it_takes_a_turn(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let (from, mut to) = (direct(&key("bot", "c"), "alice"), direct(&key("bot", "d"), "alice"));
+    let entries = vec![(from.id.clone(), seeing(1, "a")), (from.id.clone(), seeing(2, "b"))];
+    store.commit(Commit { entries, ..step(&from) }).await.expect("commits");
+    to.phase = thinking(&to);
+    let branch = Some(Branch { from: from.id.clone(), to: to.id.clone(), upto: 1 });
+    store.commit(Commit { branch, ..step(&to) }).await.expect("commits");
+    assert_eq!(uses(&*store, "a").await, Use::Present);
+    assert_eq!(uses(&*store, "b").await, Use::Past, "the branch does not have it");
+    // What is taken back where it was said stands in the branch.
+    let rewinds = vec![Rewind { session: from.id.clone(), from: 1, upto: 2, by: None }];
+    store.commit(Commit { rewinds, ..step(&from) }).await.expect("commits");
+    let store = harness.open().await;
+    assert_eq!(uses(&*store, "a").await, Use::Present);
+    to.phase = Phase::Idle;
+    store.commit(step(&to)).await.expect("commits");
+    assert_eq!(uses(&*store, "a").await, Use::Past);
+    assert_eq!(uses(&*store, "b").await, Use::Past, "it is taken back and not forgotten");
+}
+
+pub async fn a_file_is_let_go_with_the_last_entry_that_names_it(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let (one, other) = (session(&key("bot", "c")), session(&key("bot", "d")));
+    for (session, entry) in [(&one, seeing(1, "a")), (&other, seeing(1, "b"))] {
+        let entries = vec![(session.id.clone(), entry)];
+        store.commit(Commit { entries, ..step(session) }).await.expect("commits");
+    }
+    assert_eq!(store.forget_lives(at(100), std::slice::from_ref(&other.key)).await, Ok(1));
+    let store = harness.open().await;
+    assert_eq!(uses(&*store, "a").await, Use::None);
+    assert_eq!(uses(&*store, "b").await, Use::Past);
+    assert_eq!(store.forget_entries(at(100)).await, Ok(1));
+    assert_eq!(uses(&*store, "b").await, Use::None);
 }

@@ -8,7 +8,7 @@ use super::world::{
     account, address, admit, admit_as, at, attempt, change, decide, delivered, key, message,
     parcels, post, preview, said, session, settle, step, thinking, waiting,
 };
-use crate::{Admitted, Commit, Delivered, JournalState, Settlement};
+use crate::{Admitted, Commit, Delivered, Dropped, JournalState, Settlement};
 
 pub async fn a_batch_and_its_cursor_are_journalled_together(harness: &dyn Harness) {
     let store = harness.open().await;
@@ -165,6 +165,13 @@ pub async fn keys_and_addresses_never_collide(harness: &dyn Harness) {
         SessionKey { kind: ChatKind::Group, ..key("a", "b") },
         SessionKey { kind: ChatKind::Channel, ..key("a", "b") },
         SessionKey { kind: ChatKind::Thread, ..key("a", "b") },
+        SessionKey { kind: ChatKind::Forum, ..key("a", "b") },
+        SessionKey { chat: None, ..key("a", "b") },
+        SessionKey { chat: None, ..key("A", "b") },
+        SessionKey { chat: None, ..thread(key("a", "b"), ThreadId::literal("c")) },
+        SessionKey { side: Some(1), ..key("a", "b") },
+        SessionKey { side: Some(2), ..key("a", "b") },
+        SessionKey { side: Some(1), ..member(key("a", "b"), SenderId::literal("c")) },
     ];
     for (number, key) in keys.iter().enumerate() {
         admit(&*store, key, &format!("event {number}")).await;
@@ -243,6 +250,53 @@ pub async fn pruning_keeps_what_still_has_to_be_delivered(harness: &dyn Harness)
     assert_eq!(kept[2].shown, message("shown"));
 }
 
+pub async fn a_forwarded_row_is_unread_where_it_was_forwarded_to(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let side = SessionKey { side: Some(1), ..chat.clone() };
+    let [first, second] = [
+        admit(&*store, &chat, "1").await,
+        admit_as(&*store, &chat, "2", JournalState::Taken, at(1)).await,
+    ];
+    let forwarded = vec![(first, side.clone()), (second, side.clone()), (Seq(99), side.clone())];
+    let commit = Commit { forwarded, ..step(&session(&chat)) };
+    store.commit(commit).await.expect("commits");
+    let store = harness.open().await;
+    assert_eq!(store.unread(&chat, 10).await, Ok(Vec::new()));
+    let seqs: Vec<_> =
+        store.unread(&side, 10).await.expect("reads").into_iter().map(|(seq, _)| seq).collect();
+    assert_eq!(seqs, [first, second]);
+    assert_eq!(store.restless(None, 10).await, Ok(vec![side]));
+}
+
+pub async fn what_nobody_will_read_is_dropped_with_the_step_that_says_so(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let (chat, other) = (key("bot", "c"), key("bot", "d"));
+    let mut seqs = Vec::new();
+    for event in ["1", "2", "3"] {
+        seqs.push(admit(&*store, &chat, event).await);
+        admit(&*store, &other, &format!("other {event}")).await;
+    }
+    let taken = admit_as(&*store, &chat, "taken", JournalState::Taken, at(1)).await;
+    let dropped = Some(Dropped { before: seqs[2], reason: "stopped".into() });
+    store.commit(Commit { dropped, ..step(&session(&chat)) }).await.expect("commits");
+    for store in [store, harness.open().await] {
+        let left = store.unread(&chat, 10).await.expect("reads");
+        assert_eq!(left.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), seqs[2..]);
+        assert_eq!(store.unread(&other, 10).await.map(|rows| rows.len()), Ok(3));
+        assert_eq!(store.counts().await.map(|counts| counts.unread), Ok(4));
+        // It has ended, so it can be forgotten; what is taken has not.
+        let repeat = Delivered {
+            account: account("bot"),
+            events: vec![(chat.clone(), said(&chat, "taken", "taken"), JournalState::Unread)],
+            cursor: None,
+            at: at(2),
+        };
+        assert_eq!(store.admit(repeat).await, Ok(vec![Admitted::Repeated(taken)]));
+    }
+    assert_eq!(harness.open().await.prune(at(9)).await, Ok(2));
+}
+
 pub async fn a_row_that_was_not_let_in_stays_so_and_begins_no_conversation(harness: &dyn Harness) {
     let store = harness.open().await;
     let chat = key("bot", "c");
@@ -256,6 +310,11 @@ pub async fn a_row_that_was_not_let_in_stays_so_and_begins_no_conversation(harne
         assert_eq!(store.unread(&chat, 10).await, Ok(Vec::new()));
         assert_eq!(store.counts().await.map(|counts| counts.denied), Ok(1));
     }
+    let side = SessionKey { side: Some(1), ..chat.clone() };
+    let forwarded = vec![(seq, side.clone())];
+    store.commit(Commit { forwarded, ..step(&session(&chat)) }).await.expect("commits");
+    assert_eq!(store.unread(&side, 10).await, Ok(Vec::new()), "nobody hands it on");
+    assert_eq!(store.counts().await.map(|counts| counts.denied), Ok(1));
     let store = harness.open().await;
     let later = admit_as(&*store, &chat, "3", denied.clone(), at(4)).await;
     assert!(later > known);

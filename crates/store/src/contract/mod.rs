@@ -6,8 +6,10 @@
 
 mod files;
 mod journal;
+mod keeping;
 mod lives;
 mod outbox;
+mod past;
 mod search;
 mod sessions;
 mod world;
@@ -18,8 +20,10 @@ use async_trait::async_trait;
 
 pub use files::*;
 pub use journal::*;
+pub use keeping::*;
 pub use lives::*;
 pub use outbox::*;
+pub use past::*;
 pub use search::*;
 pub use sessions::*;
 
@@ -52,6 +56,8 @@ macro_rules! store_contract {
                 keys_and_addresses_never_collide
                 pruning_forgets_only_what_has_ended_before
                 pruning_keeps_what_still_has_to_be_delivered
+                a_forwarded_row_is_unread_where_it_was_forwarded_to
+                what_nobody_will_read_is_dropped_with_the_step_that_says_so
                 a_row_that_was_not_let_in_stays_so_and_begins_no_conversation
 
                 a_session_comes_back_as_it_was_in_every_phase
@@ -89,6 +95,8 @@ macro_rules! store_contract {
 
                 a_file_is_needed_until_its_message_has_been_answered
                 a_file_is_needed_until_it_is_delivered
+                a_file_is_needed_while_a_branch_that_has_it_takes_a_turn
+                a_file_is_let_go_with_the_last_entry_that_names_it
 
                 a_store_that_was_never_opened_ended_cleanly
                 a_store_that_was_closed_ended_cleanly
@@ -112,6 +120,27 @@ macro_rules! store_contract {
                 search_does_not_look_at_tool_results
                 search_for_nothing_finds_nothing
                 search_spans_lives_and_survives_a_crash
+                a_person_searches_all_their_own_conversations_and_no_others
+                search_follows_a_conversation_whose_owner_becomes_known
+                search_is_narrowed_by_who_spoke_and_when
+                search_leaves_out_what_was_taken_back
+                search_says_what_a_life_was_about
+
+                what_is_taken_back_is_kept_with_who_and_when
+                a_summary_stands_for_what_is_before_it
+                a_branch_begins_with_what_another_life_says
+                a_branch_off_anothers_life_is_refused
+                a_life_is_kept_when_it_gives_way_and_can_be_gone_back_to
+                a_life_that_gave_way_without_a_word_is_known_by_what_was_recorded
+                lives_are_listed_by_last_use_for_whom_they_belong_to
+                a_life_is_named_by_its_id_or_title_and_by_the_beginning_of_one
+                a_life_is_renamed
+
+                sessions_that_may_be_over_are_found_page_by_page
+                tries_to_put_a_life_away_are_counted
+                old_lives_are_forgotten_with_all_that_was_recorded_in_them
+                forgetting_spares_what_is_needed
+                old_entries_are_forgotten_and_their_lives_go_on
             }
         }
     };

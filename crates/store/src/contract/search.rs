@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use talaria_model::{CallId, Entry, EntryBody, SessionId};
-use talaria_session::{Session, SessionKey};
+use talaria_model::{CallId, ChatKind, Entry, EntryBody, SenderId, SessionId};
+use talaria_session::{Retired, Session, SessionKey};
 
 use super::Harness;
-use super::world::{account, address, answer, at, key, record, session, step};
-use crate::{Commit, Found, SearchScope, Store};
+use super::world::{
+    account, address, alice, answer, at, direct, entry, key, person, record, session, step,
+};
+use crate::{Commit, Found, Owner, Retirement, Rewind, SearchScope, Spoken, Store, Wanted};
 
 async fn with(harness: &dyn Harness, texts: &[&str]) -> (Arc<dyn Store>, Session) {
     let store = harness.open().await;
@@ -18,11 +20,16 @@ async fn with(harness: &dyn Harness, texts: &[&str]) -> (Arc<dyn Store>, Session
 
 async fn found(store: &dyn Store, key: &SessionKey, query: &str) -> Vec<Found> {
     let conversation = SearchScope::Conversation(key.clone());
-    let found = store.search(conversation, query, 100).await.expect("searches");
-    let accounts = SearchScope::Accounts(vec![key.account.clone()]);
-    let everywhere = store.search(accounts, query, 100).await.expect("searches");
-    assert!(found.iter().all(|one| everywhere.contains(one)));
+    let found = search(store, conversation, query, 100).await;
+    for wider in [SearchScope::Accounts(vec![key.account.clone()]), SearchScope::Everything] {
+        let more = search(store, wider, query, 100).await;
+        assert!(found.iter().all(|one| more.contains(one)));
+    }
     found
+}
+
+async fn search(store: &dyn Store, scope: SearchScope, query: &str, limit: usize) -> Vec<Found> {
+    store.search(&Wanted::new(scope, query, limit)).await.expect("searches")
 }
 
 /// The excerpts, with brackets around the match.
@@ -138,7 +145,7 @@ pub async fn search_never_leaves_its_scope(harness: &dyn Harness) {
     for query in ["canary", "the canary", "anar", "ca", "s"] {
         for key in &keys {
             let scope = SearchScope::Conversation(key.clone());
-            let found = store.search(scope, query, 100).await.expect("searches");
+            let found = search(&*store, scope, query, 100).await;
             assert!(!found.is_empty(), "{query}");
             assert!(found.iter().all(|one| one.key == *key));
             assert!(found.iter().all(|one| one.title == format!("title of {key}")));
@@ -146,11 +153,8 @@ pub async fn search_never_leaves_its_scope(harness: &dyn Harness) {
         let accounts = |names: &[&str]| {
             SearchScope::Accounts(names.iter().map(|name| account(name)).collect())
         };
-        let per_key = store
-            .search(SearchScope::Conversation(keys[0].clone()), query, 100)
-            .await
-            .expect("searches")
-            .len();
+        let first = SearchScope::Conversation(keys[0].clone());
+        let per_key = search(&*store, first, query, 100).await.len();
         for (scope, conversations) in [
             (accounts(&["one"]), 2),
             (accounts(&["two"]), 1),
@@ -159,8 +163,9 @@ pub async fn search_never_leaves_its_scope(harness: &dyn Harness) {
             (accounts(&["two", "three"]), 1),
             (accounts(&[]), 0),
             (SearchScope::Conversation(key("one", "unknown")), 0),
+            (SearchScope::Everything, 3),
         ] {
-            let found = store.search(scope.clone(), query, 100).await.expect("searches");
+            let found = search(&*store, scope.clone(), query, 100).await;
             assert_eq!(found.len(), conversations * per_key, "{scope:?} {query}");
         }
     }
@@ -175,7 +180,7 @@ pub async fn search_puts_words_before_beginnings_before_parts_and_the_newest_fir
     assert_eq!(excerpts(&*store, &session.key, "cart").await, expected);
     for limit in 0..6 {
         let scope = SearchScope::Conversation(session.key.clone());
-        let found = store.search(scope, "cart", limit).await.expect("searches");
+        let found = search(&*store, scope, "cart", limit).await;
         let cut: Vec<_> = found
             .iter()
             .map(|one| one.excerpt.replace('\u{2}', "[").replace('\u{3}', "]"))
@@ -229,4 +234,129 @@ pub async fn search_spans_lives_and_survives_a_crash(harness: &dyn Harness) {
     let store = harness.open().await;
     let blue = ["a [blue] fish", "a [blue] bird", "a [blue] whale"];
     assert_eq!(excerpts(&*store, &session.key, "blue").await, blue);
+}
+
+pub async fn a_person_searches_all_their_own_conversations_and_no_others(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let group = SessionKey {
+        kind: ChatKind::Group,
+        member: Some(SenderId::literal("alice")),
+        ..key("bot", "group")
+    };
+    let shared = SessionKey { member: None, ..group.clone() };
+    for (session, text) in [
+        (direct(&key("bot", "a"), "alice"), "canary of alice"),
+        (direct(&key("bot", "a2"), "alice"), "canary of alice again"),
+        (direct(&key("other", "a"), "alice"), "canary of another alice"),
+        (direct(&key("bot", "b"), "bob"), "canary of bob"),
+        (session(&key("bot", "nobody")), "canary of nobody"),
+        (session(&group), "canary of alice in a group"),
+        (session(&shared), "canary of all"),
+    ] {
+        record(&*store, &session, &[text]).await;
+    }
+    let texts = async |store: &dyn Store, owner: Owner, query: &str| {
+        let found = search(store, SearchScope::Owner(owner), query, 100).await;
+        let mut texts: Vec<String> = found
+            .iter()
+            .map(|one| crate::visible(&one.recorded.entry.body).unwrap_or_default().to_owned())
+            .collect();
+        texts.sort();
+        texts
+    };
+    let alices = ["canary of alice", "canary of alice again", "canary of alice in a group"];
+    for store in [store, harness.open().await] {
+        for query in ["canary", "of canary", "cana", "anar", "ca"] {
+            assert_eq!(texts(&*store, person("bot", "alice"), query).await, alices, "{query}");
+            let other = texts(&*store, person("other", "alice"), query).await;
+            assert_eq!(other, ["canary of another alice"]);
+            assert_eq!(texts(&*store, person("bot", "bob"), query).await, ["canary of bob"]);
+            assert_eq!(texts(&*store, person("bot", "mallory"), query).await, [""; 0]);
+            assert_eq!(texts(&*store, person("none", "alice"), query).await, [""; 0]);
+            let conversation = Owner::Conversation(shared.clone());
+            assert_eq!(texts(&*store, conversation, query).await, ["canary of all"]);
+            let not_shared = Owner::Conversation(key("bot", "a"));
+            assert_eq!(texts(&*store, not_shared, query).await, [""; 0]);
+        }
+    }
+}
+
+pub async fn search_follows_a_conversation_whose_owner_becomes_known(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    record(&*store, &session(&chat), &["canary before"]).await;
+    let alice = SearchScope::Owner(person("bot", "alice"));
+    assert_eq!(search(&*store, alice.clone(), "canary", 10).await, []);
+    record(&*store, &direct(&chat, "alice"), &["canary after"]).await;
+    assert_eq!(search(&*store, alice.clone(), "canary", 10).await.len(), 2);
+    assert_eq!(search(&*store, alice.clone(), "anary", 10).await.len(), 2);
+    record(&*store, &direct(&chat, "bob"), &["canary of bob"]).await;
+    let store = harness.open().await;
+    assert_eq!(search(&*store, alice, "canary", 10).await, []);
+    let bob = SearchScope::Owner(person("bot", "bob"));
+    assert_eq!(search(&*store, bob, "canary", 10).await.len(), 3);
+}
+
+pub async fn search_is_narrowed_by_who_spoke_and_when(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = session(&key("bot", "c"));
+    let aside = EntryBody::Aside {
+        from: alice(),
+        text: "whale aside".into(),
+        files: Vec::new(),
+        message: None,
+    };
+    let entries = [
+        Entry { at: at(10), ..entry(1, "whale one") },
+        Entry { at: at(20), ..answer(2, "whale two") },
+        Entry { at: at(30), body: aside, ..entry(3, "") },
+        Entry { at: at(40), ..answer(4, "whales four") },
+    ];
+    let entries = entries.map(|entry| (session.id.clone(), entry)).to_vec();
+    store.commit(Commit { entries, ..step(&session) }).await.expect("commits");
+    let all = Wanted::new(SearchScope::Conversation(session.key.clone()), "whale", 10);
+    for (wanted, numbers) in [
+        (all.clone(), vec![3, 2, 1, 4]),
+        (Wanted { spoken: vec![Spoken::Answered], ..all.clone() }, vec![2, 4]),
+        (Wanted { spoken: vec![Spoken::Said, Spoken::Aside], ..all.clone() }, vec![3, 1]),
+        (Wanted { spoken: vec![Spoken::Noticed], ..all.clone() }, vec![]),
+        (Wanted { since: Some(at(20)), ..all.clone() }, vec![3, 2, 4]),
+        (Wanted { until: Some(at(20)), ..all.clone() }, vec![1]),
+        (Wanted { since: Some(at(11)), until: Some(at(31)), ..all.clone() }, vec![3, 2]),
+        (Wanted { since: Some(at(50)), ..all.clone() }, vec![]),
+        (Wanted { until: Some(at(10)), ..all.clone() }, vec![]),
+        (Wanted { since: Some(at(20)), text: "hale".into(), ..all.clone() }, vec![4, 3, 2]),
+        (Wanted { since: Some(at(20)), limit: 1, ..all }, vec![3]),
+    ] {
+        let found = store.search(&wanted).await.expect("searches");
+        let found: Vec<u32> = found.iter().map(|one| one.recorded.entry.number).collect();
+        assert_eq!(found, numbers, "{wanted:?}");
+    }
+}
+
+pub async fn search_leaves_out_what_was_taken_back(harness: &dyn Harness) {
+    let (store, session) = with(harness, &["whale one", "whale two", "whale three"]).await;
+    assert_eq!(found(&*store, &session.key, "whale").await.len(), 3);
+    let life = session.id.clone();
+    let rewinds = vec![Rewind { session: life, from: 2, upto: 3, by: None }];
+    store.commit(Commit { rewinds, ..step(&session) }).await.expect("commits");
+    for store in [store, harness.open().await] {
+        assert_eq!(excerpts(&*store, &session.key, "whale").await, ["[whale] one"]);
+        assert_eq!(excerpts(&*store, &session.key, "hale").await, ["w[hale] one"]);
+    }
+}
+
+pub async fn search_says_what_a_life_was_about(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let mut session = session(&key("bot", "c"));
+    session.title = "Whales".into();
+    record(&*store, &session, &["blue one"]).await;
+    let retired = Some(Retirement { past: session.past(), why: Retired::New });
+    session.id = SessionId::literal("second");
+    session.title = "Birds".into();
+    store.commit(Commit { retired, ..step(&session) }).await.expect("commits");
+    record(&*store, &session, &["blue two"]).await;
+    let titles: Vec<_> =
+        found(&*store, &session.key, "blue").await.into_iter().map(|one| one.title).collect();
+    assert_eq!(titles, ["Birds", "Whales"]);
 }

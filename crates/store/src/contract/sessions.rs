@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use talaria_model::{
-    CallId, Choice, ChoiceId, Entry, EntryBody, FileId, FileRef, Message, Question, Seq, SessionId,
-    ToolCall, TurnId, Usage,
+    CallId, Choice, ChoiceId, Cost, Entry, EntryBody, FileId, FileRef, Message, MessageId,
+    Question, Seq, SessionId, Shown, ToolCall, TurnId, Usage,
 };
-use talaria_session::{Phase, SessionKey, Waiting};
+use talaria_session::{Joins, Phase, SessionKey, Waiting};
 
 use super::Harness;
 use super::world::{
@@ -17,7 +17,7 @@ use crate::{Commit, Counts, JournalState, Settlement, Store, StoreError};
 
 fn held(seq: u64, key: &SessionKey) -> Waiting {
     let message = Message { text: format!("held {seq}"), ..Message::default() };
-    Waiting { seq: Seq(seq), from: alice(), to: address(key), message }
+    Waiting { seq: Seq(seq), from: alice(), to: address(key), message, joins: Joins::Nothing }
 }
 
 pub async fn a_session_comes_back_as_it_was_in_every_phase(harness: &dyn Harness) {
@@ -36,7 +36,9 @@ pub async fn a_session_comes_back_as_it_was_in_every_phase(harness: &dyn Harness
         choices: vec![Choice { id: ChoiceId::literal("a"), label: "This".into() }],
     };
     let asking = Phase::Asking { hand: busy.clone(), question, since: at(3), expires: at(9) };
-    for phase in [Phase::Idle, Phase::Thinking(busy.clone()), asking, Phase::Stopping(busy)] {
+    let interrupting = Phase::Interrupting(busy.clone());
+    let thinking = Phase::Thinking(busy.clone());
+    for phase in [Phase::Idle, thinking, asking, interrupting, Phase::Stopping(busy)] {
         session.phase = phase;
         session.waiting.push_back(held(9, &key));
         session.turns += 1;
@@ -164,12 +166,8 @@ pub async fn entries_come_back_as_they_were(harness: &dyn Harness) {
     let store = harness.open().await;
     let session = session(&key("bot", "c"));
     let id = super::world::outbound_id(&session.id, 1, 0);
-    let file = FileRef {
-        id: FileId::literal("digest"),
-        name: "a\u{0}b.txt".into(),
-        mime: "text/plain".into(),
-        size: 1 << 40,
-    };
+    let file = FileRef::new(FileId::literal("digest"), "a\u{0}b.txt", "text/plain", 1 << 40);
+    let file = FileRef { shown: Shown::Document, ..file };
     let call = ToolCall {
         id: CallId::literal("call"),
         tool: "search".into(),
@@ -177,14 +175,26 @@ pub async fn entries_come_back_as_they_were(harness: &dyn Harness) {
     };
     let turn = Some(TurnId { session: session.id.clone(), number: 1 });
     let bodies = [
-        EntryBody::Said { from: alice(), text: "\u{1F980}\r\n".into(), files: vec![file.clone()] },
-        EntryBody::Aside { from: alice(), text: "/help".into() },
+        EntryBody::Said {
+            from: alice(),
+            text: "\u{1F980}\r\n".into(),
+            files: vec![file.clone()],
+            heard: Some("[Alice] \u{1F980}".into()),
+            message: Some(MessageId::literal("m")),
+        },
+        EntryBody::Aside {
+            from: alice(),
+            text: "/help".into(),
+            files: vec![file.clone()],
+            message: Some(MessageId::literal("m")),
+        },
         EntryBody::Answered {
             text: String::new(),
             files: vec![file.clone()],
             calls: vec![call],
             reasoning: Some("signed".into()),
             usage: Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 },
+            cost: Cost::known(42),
             sent: Some(id.clone()),
             extent: talaria_model::Extent::BrokenOff,
         },

@@ -1,15 +1,17 @@
 //! Small things that the suite's tests are made of.
 
+use std::sync::Arc;
+
 use talaria_model::{
-    AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Entry, EntryBody, EventId, Inbound,
-    InboundKind, Message, MessageId, Outbound, OutboundId, Receipt, Sender, SenderId, Seq,
-    SessionId, Timestamp, Usage,
+    AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Cost, Entry, EntryBody, EventId,
+    Inbound, InboundKind, Message, MessageId, Outbound, OutboundId, Receipt, Sender, SenderId, Seq,
+    SessionId, Source, Timestamp, Usage,
 };
-use talaria_session::{Event, Phase, Session, SessionKey, TurnInHand};
+use talaria_session::{Event, Origin, Phase, Rules, Session, SessionKey, TurnInHand};
 
 use crate::{
-    Admitted, Commit, Delivered, JournalChange, JournalState, Parcel, ParcelState, Settlement,
-    Store,
+    Admitted, Commit, Delivered, JournalChange, JournalState, Owner, Parcel, ParcelState,
+    Settlement, Store,
 };
 
 pub(super) fn at(millis: i64) -> Timestamp {
@@ -24,22 +26,24 @@ pub(super) fn key(account_name: &str, chat: &str) -> SessionKey {
     SessionKey {
         account: account(account_name),
         kind: ChatKind::Dm,
-        chat: ChatId::new(chat).expect("a test's id"),
+        chat: Some(ChatId::new(chat).expect("a test's id")),
         thread: None,
         member: None,
+        side: None,
     }
 }
 
 pub(super) fn address(key: &SessionKey) -> Address {
+    let id = key.chat.clone().unwrap_or_else(|| ChatId::literal("somewhere"));
     Address {
         account: key.account.clone(),
-        chat: Chat { id: key.chat.clone(), kind: key.kind },
+        chat: Chat { id, kind: key.kind },
         thread: key.thread.clone(),
     }
 }
 
 pub(super) fn alice() -> Sender {
-    Sender { id: SenderId::literal("alice"), name: Some("Alice".into()) }
+    Sender::named(SenderId::literal("alice"), "Alice")
 }
 
 pub(super) fn said(key: &SessionKey, event: &str, text: &str) -> Inbound {
@@ -48,6 +52,7 @@ pub(super) fn said(key: &SessionKey, event: &str, text: &str) -> Inbound {
         at: at(1),
         from: alice(),
         to: address(key),
+        source: Source::default(),
         kind: InboundKind::Said(Message { text: text.into(), ..Message::default() }),
     }
 }
@@ -77,7 +82,19 @@ pub(super) async fn admit_as(
 }
 
 pub(super) fn session(key: &SessionKey) -> Session {
-    Session::begin(key.clone(), address(key), at(1), Default::default())
+    Session::begin(key.clone(), address(key), at(1), Rules::default())
+}
+
+/// A session that somebody began.
+pub(super) fn direct(key: &SessionKey, who: &str) -> Session {
+    let from = Sender::new(SenderId::new(who).expect("a test's id"));
+    let origin = Origin { from, at: address(key), source: Source::default() };
+    Session { origin: Some(Arc::new(origin)), ..session(key) }
+}
+
+pub(super) fn person(account_name: &str, who: &str) -> Owner {
+    let person = SenderId::new(who).expect("a test's id");
+    Owner::Person { account: account(account_name), person }
 }
 
 pub(super) fn thinking(session: &Session) -> Phase {
@@ -86,20 +103,15 @@ pub(super) fn thinking(session: &Session) -> Phase {
 
 pub(super) fn hand(session: &Session) -> TurnInHand {
     let mut session = session.clone();
-    let event = Event::Arrived { seq: Seq(1), inbound: said(&session.key, "first", "hello") };
+    let inbound = said(&session.key, "first", "hello");
+    let event = Event::Arrived { seq: Seq(1), inbound, overtaken: 0 };
     session.step(event, at(1));
     session.hand().cloned().expect("a message begins a turn")
 }
 
 /// A step of a session that changes nothing else.
 pub(super) fn step(session: &Session) -> Commit {
-    Commit {
-        session: session.clone(),
-        journal: Vec::new(),
-        entries: Vec::new(),
-        outbox: Vec::new(),
-        at: at(1),
-    }
+    Commit::of(session.clone(), at(1))
 }
 
 pub(super) fn change(seq: Seq, state: JournalState) -> JournalChange {
@@ -107,7 +119,13 @@ pub(super) fn change(seq: Seq, state: JournalState) -> JournalChange {
 }
 
 pub(super) fn entry(number: u32, text: &str) -> Entry {
-    let body = EntryBody::Said { from: alice(), text: text.into(), files: Vec::new() };
+    let body = EntryBody::Said {
+        from: alice(),
+        text: text.into(),
+        files: Vec::new(),
+        heard: None,
+        message: None,
+    };
     Entry { number, at: at(1), turn: None, body }
 }
 
@@ -118,9 +136,16 @@ pub(super) fn answer(number: u32, text: &str) -> Entry {
         calls: Vec::new(),
         reasoning: None,
         usage: Usage::default(),
+        cost: Cost::default(),
         sent: None,
         extent: talaria_model::Extent::Whole,
     };
+    Entry { number, at: at(1), turn: None, body }
+}
+
+pub(super) fn summary(number: u32, after: u32, upto: u32) -> Entry {
+    let (usage, cost) = (Usage::default(), Cost::default());
+    let body = EntryBody::Summary { after, upto, text: "in short".into(), usage, cost };
     Entry { number, at: at(1), turn: None, body }
 }
 

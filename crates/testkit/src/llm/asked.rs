@@ -67,6 +67,19 @@ impl Asked {
         &self.messages[last.map_or(0, |place| place + 1)..]
     }
 
+    /// What it was told before anybody said anything.
+    pub fn instructions(&self) -> String {
+        let told = self.messages.iter().filter(|message| message.role == "system");
+        told.map(|message| message.content.text()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Everything that people said and the model answered, a line each.
+    pub fn conversation(&self) -> Vec<String> {
+        let told = |message: &&Message| message.role == "user" || message.role == "assistant";
+        let line = |message: &Message| format!("{}: {}", message.role, message.content.text());
+        self.messages.iter().filter(told).map(line).collect()
+    }
+
     /// What the last tool returned, when that is what the model is to go on from.
     pub fn returned(&self) -> Option<String> {
         let last = self.messages.last().filter(|message| message.role == "tool")?;

@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::time::Duration;
 
 use talaria_model::{
-    Act, Address, Content, EntryBody, InboundKind, OutboundId, SenderId, Seq, SessionId, TurnId,
+    Act, Address, ChatKind, Content, Draft, Entry, EntryBody, InboundKind, KnownBy, OutboundId,
+    Sender, SenderId, Seq, SessionId, Timestamp, TurnId,
 };
 use talaria_session::{Access, SessionKey};
 use talaria_store::{JournalState, Settlement};
 
-use super::{Hears, Ledger, Row, SHORT_MARK, Shown, Truth, Vendor, World};
+use super::{Asking, Hears, Ledger, Row, SHORT_MARK, Shown, Truth, Vendor, World};
 use crate::{Token, mentioned};
 
 /// What has to hold whatever happens.
@@ -99,7 +101,7 @@ pub struct Origin {
 }
 
 /// How a turn can end without an answer.
-const FAILURES: [&str; 8] = [
+const FAILURES: [&str; 10] = [
     "Stopped.",
     "I stopped after",
     "Please try again.",
@@ -107,7 +109,24 @@ const FAILURES: [&str; 8] = [
     "The agent ended without an answer.",
     "Something went wrong inside me",
     "I was interrupted three times",
+    "I gave up on this answer",
+    "A restart cut me off",
     "`talaria model` shows",
+];
+
+/// What a turn says last that was left off for something that was said.
+const INTERRUPTED: &str = "*Interrupted.*";
+
+/// Why something said is not taken up after a stop.
+const DROPPED: &str = "dropped by a stop";
+
+/// What people are told while something waits.
+const ACKNOWLEDGEMENTS: [&str; 5] = [
+    "⚡ I leave off what I was doing and turn to this.",
+    "⏩ I will take that into account at my next step.",
+    "⏳ I will turn to this when I am done.",
+    "⏳ Others are working for me; this is next.",
+    "⏳ I am summarising our conversation; this is next.",
 ];
 
 /// Everything that is wrong.
@@ -124,6 +143,7 @@ pub fn problems(world: &World, circumstances: &Circumstances) -> Vec<Problem> {
     judge.isolation(&mut found);
     judge.tools(&mut found);
     judge.bounds(&mut found);
+    judge.acknowledgements(&mut found);
     judge.authority(&mut found);
     judge.integrity(&mut found);
     found.0
@@ -201,7 +221,7 @@ impl Judge<'_> {
                 }
                 Some(JournalState::Ignored(why)) => {
                     let is_said = matches!(row.inbound.kind, InboundKind::Said(_));
-                    if is_said && !self.was_stopped(&row.key) {
+                    if is_said && (why != DROPPED || !self.was_stopped(&row.key)) {
                         found.add(
                             Invariant::Once,
                             format!("{seq} is ignored, {why}, and nobody stopped anything"),
@@ -219,7 +239,10 @@ impl Judge<'_> {
                         );
                     }
                 }
-                Some(JournalState::Quarantined(_)) if self.circumstances.deaths < 3 => {
+                // A process that was told that it had not begun begins once more, as after a death.
+                Some(JournalState::Quarantined(_))
+                    if self.circumstances.deaths < 3 && !self.circumstances.disk_lied =>
+                {
                     found.add(
                         Invariant::Once,
                         format!(
@@ -235,7 +258,7 @@ impl Judge<'_> {
 
     fn was_stopped(&self, key: &SessionKey) -> bool {
         self.ledger.rows.values().any(|row| {
-            row.key == *key
+            main(&row.key) == main(key)
                 && match &row.inbound.kind {
                     InboundKind::Stopped => true,
                     InboundKind::Said(message) => {
@@ -266,16 +289,24 @@ impl Judge<'_> {
                 _ => {}
             }
         }
-        for (turn, seqs) in &self.ledger.turns {
-            let tokens: BTreeSet<Token> =
-                seqs.iter().filter_map(|seq| self.ledger.rows.get(seq)).flat_map(tokens).collect();
+        for (place, (turn, seqs)) in self.ledger.turns.iter().enumerate() {
+            let tokens = self.tokens_in(seqs);
+            let interrupted = self.ledger.interrupted.contains(turn);
             let Some((text, _)) = last.get(turn) else {
-                found.add(Invariant::Reply, format!("{turn} ended in silence about {tokens:?}"));
+                if !interrupted || !self.goes_on(place, found) {
+                    found
+                        .add(Invariant::Reply, format!("{turn} ended in silence about {tokens:?}"));
+                }
                 continue;
             };
             let answered: BTreeSet<Token> = crate::complete(text).into_iter().collect();
             let is_whole = text.contains("done: ");
             let failed = FAILURES.iter().any(|failure| text.contains(failure));
+            let left_off = text.ends_with(INTERRUPTED) || interrupted && !is_whole && !failed;
+            if left_off && !self.goes_on(place, found) {
+                found.add(Invariant::Reply, format!("{turn} was left off for nothing: {text:?}"));
+            }
+            let failed = failed || left_off;
             let is_asked = text.starts_with("Which one for") || text.starts_with("What about");
             if is_whole && !failed && !tokens.is_subset(&answered) {
                 let missing: Vec<_> = tokens.difference(&answered).collect();
@@ -294,6 +325,33 @@ impl Judge<'_> {
                 found.add(Invariant::Reply, format!("{turn} ended with {text:?}"));
             }
         }
+    }
+
+    fn tokens_in(&self, seqs: &[Seq]) -> BTreeSet<Token> {
+        seqs.iter().filter_map(|seq| self.ledger.rows.get(seq)).flat_map(tokens).collect()
+    }
+
+    /// Whether a turn that was interrupted is followed by one of the same person; if so, that one
+    /// knows what the other was about.
+    fn goes_on(&self, place: usize, found: &mut Findings) -> bool {
+        let first = |seqs: &[Seq]| self.ledger.rows.get(seqs.first()?);
+        let (turn, seqs) = &self.ledger.turns[place];
+        let Some(row) = first(seqs) else { return false };
+        let mut later = self.ledger.turns[place + 1..].iter();
+        let next = later.find(|(_, seqs)| first(seqs).is_some_and(|next| next.key == row.key));
+        let Some((next, seqs_of_next)) = next else { return false };
+        if first(seqs_of_next).is_none_or(|next| next.inbound.from.id != row.inbound.from.id) {
+            return false;
+        }
+        let (before, since) = (self.tokens_in(seqs), self.tokens_in(seqs_of_next));
+        let asked = self.world.model.iter().flat_map(|model| model.asked());
+        let mut about_it =
+            asked.filter(|asked| asked.open.iter().any(|token| since.contains(token)));
+        let forgets = |asked: &Asking| !before.iter().all(|token| asked.tokens.contains(token));
+        if turn.session == next.session && about_it.next().is_some_and(|asked| forgets(&asked)) {
+            found.add(Invariant::Once, format!("{next} has forgotten what {turn} was about"));
+        }
+        true
     }
 
     fn parcels(&self, found: &mut Findings) {
@@ -410,11 +468,12 @@ impl Judge<'_> {
     }
 
     fn order(&self, found: &mut Findings) {
-        let mut newest: BTreeMap<(String, &SenderId), Seq> = BTreeMap::new();
+        let mut newest: BTreeMap<(String, &SenderId, Way), Seq> = BTreeMap::new();
         for (turn, seqs) in &self.ledger.turns {
             for seq in seqs {
                 let Some(row) = self.ledger.rows.get(seq) else { continue };
-                let newest = newest.entry((row.key.to_string(), &row.inbound.from.id)).or_default();
+                let whose = (row.key.to_string(), &row.inbound.from.id, Way::of(row));
+                let newest = newest.entry(whose).or_default();
                 if *seq < *newest {
                     found.add(Invariant::Order, format!("{turn} takes up {seq} after {newest}"));
                 }
@@ -464,17 +523,22 @@ impl Judge<'_> {
     }
 
     fn isolation(&self, found: &mut Findings) {
+        let notices: BTreeSet<&OutboundId> =
+            self.ledger.entries.iter().filter_map(|(_, _, entry)| notice(entry)).collect();
         for vendor in &self.vendors {
             vendor.truth(|truth| {
                 for (_, outbound) in &truth.acts {
-                    let (Act::Post(content) | Act::Draft(content) | Act::Edit { content, .. }) =
-                        &outbound.act
+                    let (Act::Post(content)
+                    | Act::Draft(Draft { content, .. })
+                    | Act::Edit { content, .. }) = &outbound.act
                     else {
                         continue;
                     };
                     for token in mentioned(&content.text) {
                         let origin = self.circumstances.said.get(&token);
-                        if origin.is_some_and(|origin| origin.at != outbound.to) {
+                        let is_found = notices.contains(&outbound.id.with_part(0))
+                            && self.may_find(token, &outbound.to);
+                        if origin.is_some_and(|origin| origin.at != outbound.to) && !is_found {
                             found.add(
                                 Invariant::Isolation,
                                 format!(
@@ -494,9 +558,15 @@ impl Judge<'_> {
                 | EntryBody::Aside { text, .. }
                 | EntryBody::Noticed { text, .. } => text,
                 EntryBody::Returned { output, .. } => output,
+                EntryBody::Summary { text, .. } => text,
             };
             for token in mentioned(text) {
-                if self.key_of(token).is_some_and(|of| of != *key) {
+                let is_found = notice(entry).is_some()
+                    && self.ledger.parcels.iter().any(|decided| {
+                        Some(&decided.outbound.id) == notice(entry)
+                            && self.may_find(token, &decided.outbound.to)
+                    });
+                if self.key_of(token).is_some_and(|of| of != main(key)) && !is_found {
                     found.add(Invariant::Isolation, format!("{token} is recorded in {key}"));
                 }
             }
@@ -511,7 +581,7 @@ impl Judge<'_> {
                 .collect();
             let ids: BTreeSet<&SessionId> =
                 asked.tokens.iter().filter_map(|token| lives.get(token).copied()).collect();
-            if keys.len() > 1 || ids.len() > 1 {
+            if keys.len() > 1 || !self.are_of_one_life(&ids) {
                 found.add(
                     Invariant::Isolation,
                     format!(
@@ -521,6 +591,23 @@ impl Judge<'_> {
                 );
             }
         }
+    }
+
+    /// Whether somebody may find a message at an address: alone with us, what was said in a conversation
+    /// that is theirs alone.
+    fn may_find(&self, token: Token, at: &Address) -> bool {
+        let Some((origin, key)) = self.circumstances.said.get(&token).zip(self.key_of(token))
+        else {
+            return false;
+        };
+        let is_theirs = key.kind == ChatKind::Dm || key.member.as_ref() == Some(&origin.from);
+        let mut there = self.ledger.rows.values().filter(|row| row.inbound.to == *at);
+        at.chat.kind == ChatKind::Dm
+            && is_theirs
+            && there.all(|row| {
+                row.inbound.from.id == origin.from
+                    || matches!(row.inbound.kind, InboundKind::Pressed(_))
+            })
     }
 
     /// The life of its conversation in which each message was taken up.
@@ -536,9 +623,20 @@ impl Judge<'_> {
         lives
     }
 
+    /// Whether all of these are one life and those that it is a copy of.
+    fn are_of_one_life(&self, ids: &BTreeSet<&SessionId>) -> bool {
+        let copied = |id: &SessionId| self.ledger.branches.get(id).map(|(from, _)| from);
+        ids.is_empty()
+            || ids.iter().any(|id| {
+                let line: Vec<_> = std::iter::successors(Some(*id), |id| copied(id)).collect();
+                ids.iter().all(|id| line.contains(id))
+            })
+    }
+
     fn key_of(&self, token: Token) -> Option<SessionKey> {
         let origin = self.circumstances.said.get(&token)?;
-        Some(SessionKey::between(&origin.from, &origin.at, self.world.scope))
+        let from = Sender::new(origin.from.clone());
+        Some(SessionKey::between(&from, &origin.at, KnownBy::Chat, self.world.scope))
     }
 
     fn tools(&self, found: &mut Findings) {
@@ -576,6 +674,22 @@ impl Judge<'_> {
             let (most, limit) = (model.most_at_once(), self.world.limits.turns_at_once);
             if most > limit {
                 found.add(Invariant::Bounded, format!("{most} turns at once of {limit}"));
+            }
+        }
+    }
+
+    /// Nobody is told more than once in half a minute that something waits.
+    fn acknowledgements(&self, found: &mut Findings) {
+        let mut last: BTreeMap<String, Timestamp> = BTreeMap::new();
+        for (key, _, entry) in &self.ledger.entries {
+            let EntryBody::Noticed { text, .. } = &entry.body else { continue };
+            if !ACKNOWLEDGEMENTS.contains(&text.as_str()) {
+                continue;
+            }
+            let before = last.insert(key.to_string(), entry.at);
+            if before.is_some_and(|before| entry.at.since(before) < Duration::from_secs(30)) {
+                found
+                    .add(Invariant::Bounded, format!("{key} acknowledges again at {:?}", entry.at));
             }
         }
     }
@@ -629,7 +743,8 @@ impl Judge<'_> {
     fn integrity(&self, found: &mut Findings) {
         let mut last: BTreeMap<&SessionId, u32> = BTreeMap::new();
         for (_, life, entry) in &self.ledger.entries {
-            let last = last.entry(life).or_default();
+            let copied = self.ledger.branches.get(life).map_or(0, |(_, upto)| *upto);
+            let last = last.entry(life).or_insert(copied);
             if entry.number != *last + 1 {
                 found.add(
                     Invariant::Integrity,
@@ -643,6 +758,38 @@ impl Judge<'_> {
     fn vendor(&self, to: &Address) -> Option<&Vendor> {
         self.vendors.iter().find(|vendor| vendor.account() == to.account).copied()
     }
+}
+
+/// How something said gets its turn. Each way keeps its order; what interrupts goes ahead of what was
+/// queued, and what is steered ahead of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    Said,
+    Queued,
+    Steered,
+}
+
+impl Way {
+    fn of(row: &Row) -> Self {
+        match &row.inbound.kind {
+            InboundKind::Said(message) if message.text.starts_with("/queue") => Self::Queued,
+            InboundKind::Said(message) if message.text.starts_with("/steer") => Self::Steered,
+            _ => Self::Said,
+        }
+    }
+}
+
+/// The delivery of something that the gateway says itself, outside of a turn.
+fn notice(entry: &Entry) -> Option<&OutboundId> {
+    match &entry.body {
+        EntryBody::Noticed { sent, .. } if entry.turn.is_none() => Some(sent),
+        _ => None,
+    }
+}
+
+/// The session that a side session is beside.
+fn main(key: &SessionKey) -> SessionKey {
+    SessionKey { side: None, ..key.clone() }
 }
 
 /// The messages that a row mentions.

@@ -10,7 +10,7 @@ use talaria_model::{
     Address, Capabilities, Choices, Drafts, Files as MayHaveFiles, InboundKind, Message, SenderId,
     TextLimit, Unit,
 };
-use talaria_session::Access;
+use talaria_session::{Access, Busy};
 
 use super::check::{Circumstances, Invariant, Origin, Problem, problems};
 use super::{EDITING, End, Hears, Keeps, Life, SIMPLE, Verb, World, keyed};
@@ -27,6 +27,8 @@ pub struct Scenario {
     answers: Answers,
     /// When the gateway is stopped and started again with an account that hears fewer people.
     reload_at: Option<u64>,
+    /// What becomes of something said while a turn runs.
+    busy: Busy,
 }
 
 /// What a person does.
@@ -34,6 +36,10 @@ pub struct Scenario {
 enum Does {
     /// Says this in their own chat, with a token of its own.
     Says(&'static str),
+    /// Says something for a turn of its own.
+    Queues,
+    /// Says something for a turn beside the conversation.
+    Beside,
     /// Gives a command.
     Commands(&'static str),
     /// Sends a file.
@@ -102,24 +108,62 @@ pub const SCENARIOS: &[Scenario] = &[
         "new conversation",
         &[(500, Does::Says("")), (1700, Does::Commands("/new")), (1800, Does::Says(""))],
     ),
+    Scenario {
+        busy: Busy::Queue,
+        ..told(
+            "coalesced",
+            &[
+                (500, Does::Says("")),
+                (500, Does::Says("")),
+                (500, Does::Says("look")),
+                (501, Does::Says("")),
+            ],
+        )
+    },
+    Scenario {
+        busy: Busy::Steer,
+        ..told(
+            "steered",
+            &[
+                (500, Does::Says("look")),
+                (1500, Does::Says("")),
+                (4000, Does::Says("")),
+                (6000, Does::Says("")),
+            ],
+        )
+    },
     told(
-        "coalesced",
-        &[
-            (500, Does::Says("")),
-            (500, Does::Says("")),
-            (500, Does::Says("look")),
-            (501, Does::Says("")),
-        ],
-    ),
-    told(
-        "steered",
+        "interrupted",
         &[
             (500, Does::Says("look")),
             (1500, Does::Says("")),
-            (4000, Does::Says("")),
-            (6000, Does::Says("")),
+            (5000, Does::Says("pay")),
+            (9300, Does::Says("")),
         ],
     ),
+    told(
+        "queued",
+        &[(500, Does::Says("")), (900, Does::Queues), (1000, Does::Queues), (1700, Does::Says(""))],
+    ),
+    told(
+        "taken back",
+        &[
+            (500, Does::Says("")),
+            (9000, Does::Commands("/undo")),
+            (9500, Does::Says("")),
+            (18000, Does::Commands("/retry")),
+        ],
+    ),
+    told(
+        "branched",
+        &[
+            (500, Does::Says("")),
+            (9000, Does::Commands("/branch")),
+            (9500, Does::Says("")),
+            (18000, Does::Commands("/resume 1")),
+        ],
+    ),
+    told("beside", &[(500, Does::Says("")), (900, Does::Beside), (1200, Does::Says(""))]),
     told(
         "two at once in a group",
         &[
@@ -143,7 +187,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 const fn told(name: &'static str, acts: &'static [(u64, Does)]) -> Scenario {
-    Scenario { name, acts, answers: Answers::Yes, reload_at: None }
+    Scenario { name, acts, answers: Answers::Yes, reload_at: None, busy: Busy::Interrupt }
 }
 
 /// How often a process died on the way, and where.
@@ -211,6 +255,7 @@ impl Scenario {
         }
         world.rules.question_limit = Duration::from_secs(60);
         world.rules.turn_limit = Duration::from_secs(90);
+        world.rules.busy = self.busy;
         let mut telling = Telling {
             scenario: *self,
             next: 0,
@@ -335,6 +380,18 @@ impl Telling {
             Does::Says(verb) => {
                 _ = {
                     let text = format!("please {verb} {}", self.token("alice", home.clone()));
+                    vendor.say("alice", "home", &text)
+                }
+            }
+            Does::Queues => {
+                _ = {
+                    let text = format!("/queue hello {}", self.token("alice", home.clone()));
+                    vendor.say("alice", "home", &text)
+                }
+            }
+            Does::Beside => {
+                _ = {
+                    let text = format!("/background hello {}", self.token("alice", home.clone()));
                     vendor.say("alice", "home", &text)
                 }
             }

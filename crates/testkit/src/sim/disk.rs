@@ -13,8 +13,9 @@ use talaria_model::{
 };
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Counts, Delivered, Failed, Found, Leave, MemoryStore, Parcel, Recorded,
-    SearchScope, Settlement, Store, StoreError, Summary, Untold, Use,
+    Admitted, Commit, Counts, Delivered, Failed, Found, Kept, Leave, Life, MemoryStore, Named,
+    Parcel, Reading, Recorded, Rewound, SearchScope, Settlement, Store, StoreError, Summary,
+    Totals, Untold, Use, Wanted,
 };
 use tokio::sync::watch;
 
@@ -24,7 +25,7 @@ use super::{Dice, Ground};
 
 /// A method of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "they are the methods of the store")]
+#[allow(missing_docs, reason = "they are the methods of the store, or what several have in common")]
 pub enum Verb {
     Admit,
     Load,
@@ -39,6 +40,11 @@ pub enum Verb {
     Restless,
     Undelivered,
     Tell,
+    Search,
+    Lives,
+    Rename,
+    Watched,
+    PutAway,
 }
 
 /// A disk. Clones are the same one, before and after a crash.
@@ -426,13 +432,78 @@ impl Store for Disk {
         at_once(self.kept.transcript(key, before, limit))
     }
 
-    async fn search(
+    async fn search(&self, wanted: &Wanted) -> Result<Vec<Found>, StoreError> {
+        self.read(Verb::Search, self.kept.search(wanted)).await
+    }
+
+    async fn life(&self, id: &SessionId) -> Result<Option<Life>, StoreError> {
+        self.read(Verb::Lives, self.kept.life(id)).await
+    }
+
+    async fn lives(
         &self,
-        scope: SearchScope,
-        query: &str,
+        scope: &SearchScope,
+        after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        at_once(self.kept.search(scope, query, limit))
+    ) -> Result<Vec<Life>, StoreError> {
+        self.read(Verb::Lives, self.kept.lives(scope, after, limit)).await
+    }
+
+    async fn named(
+        &self,
+        scope: &SearchScope,
+        name: &str,
+        limit: usize,
+    ) -> Result<Named, StoreError> {
+        self.read(Verb::Lives, self.kept.named(scope, name, limit)).await
+    }
+
+    async fn rename(&self, life: &SessionId, title: &str) -> Result<(), StoreError> {
+        self.write(Verb::Rename, self.kept.rename(life, title), |_, ()| {}).await
+    }
+
+    async fn totals(
+        &self,
+        scope: &SearchScope,
+        since: Option<Timestamp>,
+    ) -> Result<Totals, StoreError> {
+        at_once(self.kept.totals(scope, since))
+    }
+
+    async fn active_since(
+        &self,
+        since: Timestamp,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError> {
+        self.read(Verb::Watched, self.kept.active_since(since, after, limit)).await
+    }
+
+    async fn quiet_since(
+        &self,
+        since: Timestamp,
+        after: Option<SessionKey>,
+        limit: usize,
+    ) -> Result<Vec<SessionKey>, StoreError> {
+        self.read(Verb::Watched, self.kept.quiet_since(since, after, limit)).await
+    }
+
+    async fn put_away(&self, life: &SessionId) -> Result<u32, StoreError> {
+        self.write(Verb::PutAway, self.kept.put_away(life), |_, _| {}).await
+    }
+
+    async fn entries(
+        &self,
+        life: &SessionId,
+        reading: Reading,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Kept>, StoreError> {
+        self.read(Verb::Lives, self.kept.entries(life, reading, after, limit)).await
+    }
+
+    async fn rewinds(&self, life: &SessionId) -> Result<Vec<Rewound>, StoreError> {
+        at_once(self.kept.rewinds(life))
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
@@ -441,5 +512,21 @@ impl Store for Disk {
 
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {
         at_once(self.kept.prune(before))
+    }
+
+    async fn forget_lives(
+        &self,
+        since: Timestamp,
+        spare: &[SessionKey],
+    ) -> Result<u64, StoreError> {
+        at_once(self.kept.forget_lives(since, spare))
+    }
+
+    async fn forget_entries(&self, before: Timestamp) -> Result<u64, StoreError> {
+        at_once(self.kept.forget_entries(before))
+    }
+
+    async fn shrink(&self) -> Result<u64, StoreError> {
+        at_once(self.kept.shrink())
     }
 }

@@ -33,7 +33,7 @@ impl Files {
         let size = bytes.len() as u64;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(id.clone(), Bytes::copy_from_slice(bytes));
-        FileRef { id, name: name.into(), mime: "text/plain".into(), size }
+        FileRef::new(id, name, "text/plain", size)
     }
 
     /// What is in it.

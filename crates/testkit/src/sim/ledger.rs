@@ -7,8 +7,10 @@ use talaria_model::{
     AccountId, Entry, EntryBody, EventId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
     TurnId,
 };
-use talaria_session::SessionKey;
-use talaria_store::{Admitted, Commit, Delivered, JournalState, Leave, Settlement};
+use talaria_session::{Phase, SessionKey};
+use talaria_store::{
+    Admitted, Branch, Commit, Delivered, Dropped, JournalState, Leave, Settlement,
+};
 
 /// All writes.
 #[derive(Default)]
@@ -31,6 +33,10 @@ pub struct Ledger {
     places: BTreeMap<OutboundId, usize>,
     /// Turns in the order in which something was first bound to them, with what was.
     pub turns: Vec<(TurnId, Vec<Seq>)>,
+    /// Turns that were told to stop because of something that was said.
+    pub interrupted: BTreeSet<TurnId>,
+    /// Lives that began as copies, each with the life it is a copy of and the last entry of that.
+    pub branches: BTreeMap<SessionId, (SessionId, u32)>,
     /// The most that a session held of what had to wait, and the room that it had.
     pub fullest: usize,
     /// Previews that were named.
@@ -75,7 +81,30 @@ impl Ledger {
     pub(super) fn commit(&mut self, asked: Commit) {
         let steers = asked.session.hand().map_or(0, |hand| hand.steers.len());
         self.fullest = self.fullest.max(asked.session.waiting.len() + steers);
-        let mut line = format!("{}", asked.session.key.chat);
+        let key = &asked.session.key;
+        let mut line = key.chat.as_ref().map(ToString::to_string).unwrap_or_default();
+        if let Phase::Interrupting(hand) = &asked.session.phase {
+            self.interrupted.insert(hand.turn.clone());
+        }
+        if let Some(Branch { from, to, upto }) = asked.branch {
+            line.push_str(" branch");
+            self.branches.insert(to, (from, upto));
+        }
+        for (seq, to) in asked.forwarded {
+            line.push_str(&format!(" {seq}→{to}"));
+            if let Some(row) = self.rows.get_mut(&seq) {
+                row.key = to;
+                row.states.push(JournalState::Unread);
+            }
+        }
+        if let Some(Dropped { before, reason }) = asked.dropped {
+            let unread =
+                |row: &Row| row.key == *key && row.states.last() == Some(&JournalState::Unread);
+            for (seq, row) in self.rows.range_mut(..before).filter(|(_, row)| unread(row)) {
+                line.push_str(&format!(" {seq}=dropped"));
+                row.states.push(JournalState::Ignored(reason.clone()));
+            }
+        }
         for change in asked.journal {
             line.push_str(&format!(" {}={}", change.seq, short(&change.state)));
             if let JournalState::Bound(turn) = &change.state {
@@ -162,5 +191,6 @@ fn kind(body: &EntryBody) -> &'static str {
         EntryBody::Answered { .. } => "answered",
         EntryBody::Returned { .. } => "returned",
         EntryBody::Noticed { .. } => "noticed",
+        EntryBody::Summary { .. } => "summary",
     }
 }

@@ -10,16 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::{StreamExt, stream};
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
-    Agent, BuiltIn, Delta, Deltas, EffectClass, FinishReason, Part, Prompt, PromptMessage,
-    Provider, ProviderError, Settings, Sight, Tool, ToolError, ToolOutput, ToolScope, ToolSpec,
-    Toolbox, tools,
+    Agent, Automatic, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, Part, Prompt,
+    PromptMessage, Provider, ProviderError, Roots, Settings, Sight, Tool, ToolError, ToolOutput,
+    ToolScope, ToolSpec, Toolbox, tools,
 };
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::StoredAttachments;
-use talaria_model::{CallId, SenderId, ToolCall, TurnId, Usage};
+use talaria_model::{CallId, Cost, SenderId, ToolCall, TurnId, Usage};
 
 use super::files::Files;
 use super::points::Alive;
@@ -158,7 +159,9 @@ impl Model {
             instructions: "Echo.".into(),
             max_steps: 12,
             turn_limit: Duration::from_secs(1800),
-            sight: Sight::TextOnly,
+            // A summary is written by a model that reads; this one only repeats.
+            budget: Budget { automatic: Automatic::Off, ..Budget::default() },
+            roots: Roots::default(),
         };
         let attachments = Arc::new(StoredAttachments(Arc::new(self.0.files.clone())));
         let clock = Arc::new(clock.clone());
@@ -207,7 +210,8 @@ impl Read {
                         Part::Image { .. } => None,
                     });
                     // Repeated in the middle of a sentence, a fence would not be one.
-                    let text = texts.collect::<Vec<_>>().join(" ").replace(['`', '\n'], " ");
+                    let text = without_notes(&texts.collect::<Vec<_>>().join(" "));
+                    let text = text.replace(['`', '\n'], " ");
                     whole.push_str(&text);
                     if place >= from {
                         read.said.push((place, text));
@@ -272,6 +276,12 @@ impl Read {
         };
         echo(&format!("{said}{seen}"), if long { 300 } else { filler })
     }
+}
+
+/// What a person said, without what the gateway has to say about it.
+fn without_notes(text: &str) -> String {
+    let is_said = |paragraph: &&str| !paragraph.starts_with("[[System note: ");
+    text.split("\n\n").filter(is_said).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Whether somebody says this word, as a word.
@@ -350,7 +360,8 @@ impl Provider for Model {
                 let reason =
                     if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
                 let usage = Usage { input: 10, output: 5, ..Usage::default() };
-                deltas.push(Ok(Delta::Finished { reason, calls, reasoning: None, usage }));
+                let cost = Cost::FREE;
+                deltas.push(Ok(Delta::Finished { reason, calls, reasoning: None, usage, cost }));
             }
         }
         let fixed = mind.dice.is_none();
@@ -382,8 +393,16 @@ impl Provider for Model {
         "test/parrot"
     }
 
-    fn context_window(&self) -> Option<u64> {
-        None
+    fn sight(&self) -> Sight {
+        Sight::TextOnly
+    }
+
+    fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
+        std::future::ready(None).boxed()
+    }
+
+    fn unfinished(&self) -> Cost {
+        Cost::UNKNOWN
     }
 }
 

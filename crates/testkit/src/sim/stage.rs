@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use talaria_agent::{Agent, Emitter, Preview, Running, Turn, events};
-use talaria_model::{AgentEvent, Answer, EntryBody, Failure, Question, Seq, Usage, Word};
+use talaria_model::{AgentEvent, Answer, Cost, EntryBody, Failure, Question, Seq, Usage, Word};
 use tokio::sync::{mpsc, watch};
 
 /// One turn, as the test's own code sees it.
@@ -89,15 +89,16 @@ impl Stage {
 
     /// Says something and goes on.
     pub async fn step(&self, text: &str) {
-        let (text, calls) = (text.to_owned(), vec![]);
+        let (text, files, calls) = (text.to_owned(), vec![], vec![]);
         self.show("");
-        let usage = Usage::default();
-        self.emit(AgentEvent::Stepped { text, calls, reasoning: None, usage }).await;
+        let (usage, cost) = (Usage::default(), Cost::FREE);
+        self.emit(AgentEvent::Stepped { text, files, calls, reasoning: None, usage, cost }).await;
     }
 
     /// Ends without an answer.
     pub async fn fail(&self, failure: Failure) {
-        self.emit(AgentEvent::Failed { failure, said: String::new() }).await;
+        let (said, usage, cost) = (String::new(), Usage::default(), Cost::UNKNOWN);
+        self.emit(AgentEvent::Failed { failure, said, usage, cost }).await;
     }
 
     /// Takes up what was said in between.
@@ -120,12 +121,12 @@ impl Stage {
         }
         loop {
             match self.hear().await {
-                Word::Answer(answer) => return answer,
+                Word::Answer { answer, .. } => return answer,
                 Word::Stop => {
                     self.fail(Failure::Stopped).await;
                     std::future::pending::<()>().await;
                 }
-                Word::Steer { .. } => {}
+                Word::Steer(_) => {}
             }
         }
     }
@@ -138,5 +139,6 @@ pub fn finished(text: &str) -> AgentEvent {
         files: vec![],
         reasoning: None,
         usage: Usage::default(),
+        cost: Cost::FREE,
     }
 }

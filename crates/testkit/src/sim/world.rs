@@ -4,16 +4,17 @@
 //! dropped and every task dies where it stands, as if the process had been killed; what survives is
 //! the disk, the vendors and what the model's tools did.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_agent::Agent;
+use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
-use talaria_gateway::{AccountPlan, AccountStatus, Gateway, Limits, Parts};
+use talaria_gateway::{AccountPlan, AccountStatus, Finalizer, Gateway, Limits, NoSteward, Parts};
 use talaria_model::{
     Address, Capabilities, Edits, Idempotency, Markup, TextLimit, Timestamp, Unit,
 };
-use talaria_session::{Access, Rules, Scope, SessionKey};
+use talaria_session::{Access, Acks, AfterStop, Busy, Rules, Scope, SessionKey};
 use talaria_store::{Counts, Recorded, Store, StoreError};
 use tokio::sync::watch;
 
@@ -75,6 +76,8 @@ pub struct World {
     pub scope: Scope,
     /// What applies to every session.
     pub rules: Rules,
+    /// Who keeps something for a conversation.
+    pub finalizers: Vec<Arc<dyn Finalizer>>,
     /// What is bounded by how much.
     pub limits: Limits,
     /// The clock of the machine.
@@ -118,7 +121,15 @@ impl World {
             agent: echo(),
             model: None,
             scope: Scope::default(),
-            rules: Rules::default(),
+            // A story that is about something else is not to be cut short by its next message, nor begun
+            // anew by a stop.
+            rules: Rules {
+                busy: Busy::Steer,
+                acks: Acks::Never,
+                stop: AfterStop::Keep,
+                ..Rules::default()
+            },
+            finalizers: Vec::new(),
             limits: Limits::default(),
             clock: WallClock::new(ground.time.clone(), ground.points.clone()),
             opens: None,
@@ -250,6 +261,7 @@ impl World {
             id: vendor.account(),
             account: vendor.open(),
             access: access.clone(),
+            rules: BTreeMap::new(),
             folder: "unused".into(),
         });
         Parts {
@@ -263,7 +275,10 @@ impl World {
             accounts: accounts.collect(),
             hosts: Arc::new([]),
             scope: self.scope,
-            rules: self.rules,
+            rules: Arc::new(self.rules.clone()),
+            privacy: Privacy::Open,
+            steward: Arc::new(NoSteward),
+            finalizers: self.finalizers.clone(),
             limits: self.limits,
         }
     }
@@ -387,8 +402,9 @@ pub fn key(at: &Address) -> SessionKey {
     SessionKey {
         account: at.account.clone(),
         kind: at.chat.kind,
-        chat: at.chat.id.clone(),
+        chat: Some(at.chat.id.clone()),
         thread: None,
         member: None,
+        side: None,
     }
 }

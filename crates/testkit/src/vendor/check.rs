@@ -186,6 +186,7 @@ mod tests {
             truth.shown.push(Shown {
                 message: "m".into(),
                 chat: (*chat).to_owned(),
+                thread: None,
                 text: text.clone(),
                 choices: Vec::new(),
                 edits: 0,

@@ -23,7 +23,7 @@ use crate::echo::Token;
 pub use check::Violation;
 pub use conduct::{Conduct, Refusal};
 pub use truth::{Act, Said, Shown, Truth};
-pub use wire::{Choice, Happened};
+pub use wire::{Author, Choice, Happened, Overheard, Place, Quote};
 
 /// What kind of vendor it is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -134,11 +134,19 @@ impl Vendor {
 
     /// One of several people in a group says exactly this. Says the number of the event.
     pub fn say_in_group(&self, chat: &str, sender: &str, text: &str) -> u64 {
+        self.happens(chat, text, |event| {
+            event.kind = Some("group");
+            event.sender = sender.to_owned();
+        })
+    }
+
+    /// Somebody says exactly this, in a chat and in circumstances of one's choice. Says the number of
+    /// the event.
+    pub fn happens(&self, chat: &str, text: &str, describe: impl FnOnce(&mut Happened)) -> u64 {
         let mut state = self.desk.lock();
         let number = state.truth.happen(chat, text.to_owned(), None);
         if let Some(event) = state.truth.events.last_mut() {
-            event.group = true;
-            event.sender = sender.to_owned();
+            describe(event);
         }
         drop(state);
         self.desk.announce();
@@ -236,10 +244,15 @@ impl Truth {
             number,
             id: format!("e{number}"),
             chat: chat.to_owned(),
+            kind: None,
+            thread: None,
+            place: Place::default(),
             sender: format!("{chat}-person"),
-            group: false,
+            name: None,
             text,
             press,
+            quote: None,
+            overheard: Vec::new(),
         });
         number
     }

@@ -185,6 +185,7 @@ impl Desk {
             at: Instant::now(),
             id: request.id,
             chat: request.chat,
+            thread: request.thread,
             edits,
             text,
             choices,
@@ -221,6 +222,7 @@ impl Desk {
                 truth.shown.push(Shown {
                     message: message.clone(),
                     chat: act.chat,
+                    thread: act.thread,
                     text: act.text,
                     choices: act.choices,
                     edits: 0,

@@ -47,6 +47,8 @@ pub struct Act {
     pub id: String,
     /// Where.
     pub chat: String,
+    /// In which thread.
+    pub thread: Option<String>,
     /// The message it changes; none when it is a new one.
     pub edits: Option<String>,
     /// The text.
@@ -62,6 +64,8 @@ pub struct Shown {
     pub message: String,
     /// Where.
     pub chat: String,
+    /// In which thread.
+    pub thread: Option<String>,
     /// What it says.
     pub text: String,
     /// The choices under it.

@@ -36,23 +36,85 @@ pub struct Happened {
     pub id: String,
     /// The chat.
     pub chat: String,
+    /// What kind of chat it is, where more than two are in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
+    /// The thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// What else is known of the chat.
+    #[serde(skip_serializing_if = "Place::is_empty")]
+    pub place: Place,
     /// Who.
     pub sender: String,
-    /// Whether several people are in the chat.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub group: bool,
+    /// The name that others see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// What they said.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The choice they pressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub press: Option<String>,
+    /// What the message said that theirs answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Quote>,
+    /// What others said in the chat that was not for the gateway.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overheard: Vec<Overheard>,
+}
+
+/// What is known of a chat.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+}
+
+impl Place {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A message that another one answers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Quote {
+    /// What it said.
+    pub text: String,
+    /// Whose it is.
+    pub author: Author,
+}
+
+/// Whose message is quoted.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// The gateway's.
+    Us,
+    /// Somebody's.
+    Named(String),
+}
+
+/// Something that was not said to the gateway.
+#[derive(Debug, Clone, Serialize)]
+pub struct Overheard {
+    /// Who said it.
+    pub name: String,
+    /// What.
+    pub text: String,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Request {
     pub(super) id: String,
     pub(super) chat: String,
+    #[serde(default)]
+    pub(super) thread: Option<String>,
     pub(super) act: WireAct,
 }
 

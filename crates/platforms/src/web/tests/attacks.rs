@@ -146,6 +146,7 @@ async fn atk_006_a_host_setting_that_is_not_a_name_is_an_error_that_names_it() {
             clock: Arc::new(FakeClock::starting(Timestamp::default())),
             files: shelf.clone(),
             archive: shelf,
+            menu: Arc::new([]),
             hosts: Arc::new([name.to_owned()]),
             folder: folder.path().to_owned(),
             cursor: None,

@@ -26,8 +26,8 @@ use talaria_model::{
 };
 use talaria_platform::{
     Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation,
-    FileError, FileStore, Hit, Incoming, Link, Outgoing, Platform, Ports, Recorded, Surface,
-    Verdict,
+    FileError, FileStore, Hit, Incoming, Link, MenuItem, Offered, Outgoing, Platform, Ports,
+    Recorded, Surface, Verdict,
 };
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -67,7 +67,7 @@ impl FileStore for Shelf {
         let id = FileId::new(format!("{:064x}", bytes.len())).unwrap();
         let size = bytes.len() as u64;
         self.files.lock().unwrap().insert(id.clone(), bytes);
-        Ok(FileRef { id, name: name.into(), mime: mime.unwrap_or("unknown").into(), size })
+        Ok(FileRef::new(id, name, mime.unwrap_or("unknown"), size))
     }
 
     async fn read(&self, id: &FileId) -> Result<ByteStream, FileError> {
@@ -170,6 +170,12 @@ impl Bench {
             clock: Arc::new(clock),
             files: shelf.clone(),
             archive: shelf.clone(),
+            menu: Arc::new([MenuItem {
+                name: "title".into(),
+                arguments: "[TITLE]".into(),
+                help: "show or set the title".into(),
+                to: Offered::Everyone,
+            }]),
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             folder: folder.path().to_owned(),
             cursor: None,

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use talaria_model::{
-    CallId, Choice, ChoiceId, EventId, InboundKind, Sender, SenderId, ToolCall, Usage,
+    CallId, Choice, ChoiceId, Cost, EventId, InboundKind, MessageId, Sender, SenderId, ToolCall,
+    Usage,
 };
 
 use super::*;
 
 fn operator() -> Sender {
-    Sender { id: SenderId::literal("operator"), name: None }
+    Sender::new(SenderId::literal("operator"))
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,6 +137,13 @@ async fn the_opening_tells_what_a_page_needs() {
     let state = json_of(bench.ask(browser.get("/api/state")).await).await;
     assert_eq!(state["who"], "operator");
     assert_eq!(state["largest_file"], 25 * 1024 * 1024);
+    let command = json!({
+        "name": "title",
+        "arguments": "[TITLE]",
+        "help": "show or set the title",
+        "to": "everyone",
+    });
+    assert_eq!(state["commands"], json!([command]));
     let listed = json!([{ "id": CHAT, "title": "<b>a title</b>", "updated": 9, "busy": true }]);
     assert_eq!(state["conversations"], listed);
     assert_eq!(json_of(bench.ask(browser.get("/api/conversations")).await).await, listed);
@@ -151,6 +159,8 @@ async fn history_is_told_in_the_shapes_of_the_page() {
         from: operator(),
         text: "<i>hi</i>".into(),
         files: Vec::new(),
+        heard: Some("[System note: what only the model reads]\n\n<i>hi</i>".into()),
+        message: Some(MessageId::literal("message-1")),
     });
     bench.shelf.record(EntryBody::Answered {
         text: "**Yes** <script>".into(),
@@ -162,6 +172,7 @@ async fn history_is_told_in_the_shapes_of_the_page() {
         }],
         reasoning: Some("secret thoughts".into()),
         usage: Usage::default(),
+        cost: Cost::FREE,
         sent: Some(sent(1)),
         extent: talaria_model::Extent::Whole,
     });
@@ -176,12 +187,15 @@ async fn history_is_told_in_the_shapes_of_the_page() {
         choices: vec![Choice { id: ChoiceId::literal("c1"), label: "This".into() }],
         sent: sent(2),
     });
-    bench.shelf.record(EntryBody::Aside { from: operator(), text: "This".into() });
+    bench.shelf.record(aside("This"));
     let path = format!("/api/conversations/{CHAT}/history");
     let items = json_of(bench.ask(browser.get(&path)).await).await;
     assert_eq!(
         items[0],
-        json!({ "position": 1, "at": 7, "kind": "said", "text": "<i>hi</i>", "files": [] })
+        json!({
+            "position": 1, "at": 7, "kind": "said", "id": "message-1", "text": "<i>hi</i>",
+            "files": [],
+        })
     );
     assert_eq!(
         items[1],
@@ -197,6 +211,7 @@ async fn history_is_told_in_the_shapes_of_the_page() {
     assert_eq!(items[3]["delivery"], "s1/2");
     assert_eq!((&items[4]["kind"], &items[4]["text"]), (&json!("said"), &json!("This")));
     assert!(!items.to_string().contains("secret thoughts"));
+    assert!(!items.to_string().contains("only the model"));
     let piece = json_of(bench.ask(browser.get(&format!("{path}?before=3&limit=1"))).await).await;
     assert_eq!(piece.as_array().map(Vec::len), Some(1));
     assert_eq!(piece[0]["position"], 2);
@@ -204,11 +219,44 @@ async fn history_is_told_in_the_shapes_of_the_page() {
     assert_eq!(unknown, StatusCode::BAD_REQUEST);
 }
 
+fn aside(text: &str) -> EntryBody {
+    let message = Some(MessageId::literal("message-2"));
+    EntryBody::Aside { from: operator(), text: text.into(), files: Vec::new(), message }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_said_and_what_only_the_model_reads_keep_their_places_and_show_nothing() {
+    let bench = Bench::new().await;
+    let browser = bench.login().await;
+    let (usage, cost) = (Usage::default(), Cost::FREE);
+    bench.shelf.record(EntryBody::Answered {
+        text: "NO_REPLY".into(),
+        files: Vec::new(),
+        calls: Vec::new(),
+        reasoning: None,
+        usage,
+        cost,
+        sent: None,
+        extent: talaria_model::Extent::Whole,
+    });
+    let text = "a summary that people did not write".into();
+    bench.shelf.record(EntryBody::Summary { after: 0, upto: 1, text, usage, cost });
+    let path = format!("/api/conversations/{CHAT}/history");
+    let items = json_of(bench.ask(browser.get(&path)).await).await;
+    assert_eq!(
+        items,
+        json!([
+            { "position": 1, "at": 7, "kind": "withheld" },
+            { "position": 2, "at": 7, "kind": "summarised" },
+        ])
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_search_marks_the_match_without_html() {
     let bench = Bench::new().await;
     let browser = bench.login().await;
-    bench.shelf.record(EntryBody::Aside { from: operator(), text: "words".into() });
+    bench.shelf.record(aside("words"));
     let hits = json_of(bench.ask(browser.get("/api/search?q=%3Cwords%3E")).await).await;
     let excerpt =
         json!([{ "around": "before " }, { "match": "<words>" }, { "around": " <after>" }]);

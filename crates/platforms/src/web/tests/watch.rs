@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use talaria_model::{Choice, ChoiceId, Content, MessageId};
+use talaria_model::{Choice, ChoiceId, Content, Draft, MessageId};
 use talaria_platform::SendError;
 
 use super::*;
 
 fn draft(text: &str) -> Act {
-    Act::Draft(Content::text(text))
+    Act::Draft(Content::text(text).into())
 }
 
 fn post(text: &str) -> Act {
@@ -33,6 +33,22 @@ async fn an_answer_grows_and_is_then_replaced_by_the_whole() {
         "delivery": "s1/1", "html": "<p><em>Hello</em></p>", "text": "*Hello*",
     });
     assert_eq!(page.next().await, Some(shown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_agent_is_doing_stands_beside_what_it_has_written() {
+    let bench = Bench::new().await;
+    let browser = bench.login().await;
+    let mut page = Page::open(&bench, &browser).await;
+    let doing = Some("searching the web".to_owned());
+    bench.send(1, Act::Draft(Draft { content: Content::text("Let me look."), doing })).await;
+    let shown = json!({
+        "kind": "draft", "conversation": CHAT, "delivery": "s1/1", "html": "<p>Let me look.</p>",
+        "doing": "searching the web",
+    });
+    assert_eq!(page.next().await, Some(shown));
+    bench.send(1, draft("Let me look. Found")).await;
+    assert_eq!(page.next().await.unwrap().get("doing"), None, "it is over when it writes again");
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,11 +9,12 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use talaria_faultdisk::Dice;
-use talaria_store::{SearchScope, Store, StoreError};
+use talaria_session::Session;
+use talaria_store::{Commit, Reading, Rewind, SearchScope, Store, StoreError, Wanted};
 
-use super::super::address;
+use super::super::{address, at, key, recording, session, step};
 use super::record::folder;
-use super::script::{Scene, Script, ask_together, asked, canary};
+use super::script::{Scene, Script, ask_together, asked, canary, lives_of};
 use super::{block_on, images};
 use crate::{OpenError, SqliteStore};
 
@@ -40,8 +41,8 @@ async fn sound() -> [Files; 2] {
     }
     store.recover().await.expect("recovers");
     for key in asked().keys {
-        let scope = SearchScope::Conversation(key);
-        store.search(scope, "canary", 10).await.expect("searches");
+        let wanted = Wanted::new(SearchScope::Conversation(key), "canary", 10);
+        store.search(&wanted).await.expect("searches");
     }
     let killed = files(folder.path());
     store.close().await.expect("closes");
@@ -78,14 +79,14 @@ fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) -> String {
 async fn ask_everything(store: &SqliteStore) -> Result<(), String> {
     let asked = asked();
     let mut wrong = Vec::new();
-    for (number, (mine, life)) in asked.keys.iter().zip(&asked.lives).enumerate() {
+    for mine in &asked.keys {
         let mut hear = |what: &str, answer: &dyn Debug| {
             let answer = format!("{answer:?}");
             if answer.contains(" stopped\"") {
                 wrong.push(format!("{what}: {answer}"));
             }
-            for (other, _) in asked.keys.iter().enumerate().filter(|(other, _)| *other != number) {
-                let foreign = canary(&asked.keys[other]);
+            let foreign = asked.keys.iter().map(canary).filter(|foreign| *foreign != canary(mine));
+            for foreign in foreign {
                 if let Some(found) = answer.find(&foreign) {
                     let around: String = answer[found..].chars().take(60).collect();
                     wrong.push(format!("{what} of {mine} shows {around}"));
@@ -95,16 +96,33 @@ async fn ask_everything(store: &SqliteStore) -> Result<(), String> {
         hear("session", &store.load(mine).await);
         hear("unread", &store.unread(mine, 100).await);
         hear("transcript", &store.transcript(mine, None, 1000).await);
-        hear("history", &store.history(life, 1000).await);
+        for life in &lives_of(mine) {
+            hear("history", &store.history(life, 1000).await);
+            hear("the end of history", &store.history(life, 2).await);
+            for reading in [Reading::Standing, Reading::Everything] {
+                hear("entries", &store.entries(life, reading, None, 1000).await);
+            }
+            hear("life", &store.life(life).await);
+            hear("rewinds", &store.rewinds(life).await);
+        }
         hear("parcels", &store.parcels(&address(mine), 1000).await);
+        hear("untold", &store.untold(&address(mine)).await);
         let scope = SearchScope::Conversation(mine.clone());
-        hear("search", &store.search(scope, "canary", 100).await);
+        hear("lives", &store.lives(&scope, None, 100).await);
+        hear("named", &store.named(&scope, "title", 100).await);
+        hear("search", &store.search(&Wanted::new(scope, "canary", 100)).await);
     }
     for (what, answer) in [
         ("counts", format!("{:?}", store.counts().await)),
         ("restless", format!("{:?}", store.restless(None, 100).await)),
         ("undelivered", format!("{:?}", store.undelivered(None, 100).await)),
         ("conversations", format!("{:?}", store.conversations(None, 100).await)),
+        ("failed", format!("{:?}", store.failed(100).await)),
+        ("untold at", format!("{:?}", store.untold_at(None, 100).await)),
+        ("files", format!("{:?}", store.uses(&asked.files).await)),
+        ("totals", format!("{:?}", store.totals(&SearchScope::Everything, None).await)),
+        ("active", format!("{:?}", store.active_since(at(0), None, 100).await)),
+        ("quiet", format!("{:?}", store.quiet_since(at(i64::MAX), None, 100).await)),
         ("recover", format!("{:?}", store.recover().await)),
         ("close", format!("{:?}", store.close().await)),
     ] {
@@ -209,8 +227,10 @@ fn a_header_with_a_flipped_bit_is_not_taken_for_another_programs() {
 }
 
 /// The pages that say whose everything is.
-const KEYS: &str = "SELECT pageno FROM dbstat WHERE name IN ('account', 'address', 'conversation',
-         'life', 'session', 'entry_conversation', 'journal_unread', 'outbox_open')
+const KEYS: &str = "SELECT pageno FROM dbstat WHERE name IN ('account', 'address', 'person',
+         'conversation', 'conversation_owner', 'life', 'life_conversation', 'session', 'rewind',
+         'rewind_life', 'borrowed', 'borrowed_life', 'borrowed_source', 'entry_standing',
+         'entry_rewound', 'entry_summary', 'journal_unread', 'outbox_open')
      OR name LIKE 'sqlite_autoindex_%' AND name NOT LIKE '%journal%' AND name NOT LIKE '%outbox%'";
 
 /// Where those pages have something in them.
@@ -233,11 +253,109 @@ fn a_flipped_bit_in_a_key_never_shows_another_conversation() {
         let [_, closed] = sound().await;
         let bytes = keys(&closed["state.db"]);
         let mut outcome = Outcome::default();
-        let step = if images().is_some() { 1 } else { 61 };
+        let step = if images().is_some() { 1 } else { 151 };
         for flip in (0..bytes.len() * 8).step_by(step) {
             let (at, bit) = (bytes[flip / 8], flip % 8);
             outcome.add(&flipped(&closed, at, bit), &format!("bit {bit} of {at}")).await;
         }
         outcome.expect_none_wrong();
+    });
+}
+
+/// Changes rows behind the back of the indexes of their table.
+fn stray(file: &Path, table: &str, sql: &str) {
+    let conn = Connection::open(file).expect("opens");
+    let indexes = format!("FROM main.sqlite_schema WHERE type = 'index' AND tbl_name = '{table}'");
+    conn.execute_batch(&format!(
+        "PRAGMA writable_schema = on;
+         CREATE TEMP TABLE hidden AS SELECT * {indexes};
+         DELETE {indexes};
+         PRAGMA writable_schema = reset;
+         {sql};
+         PRAGMA writable_schema = on;
+         INSERT INTO main.sqlite_schema SELECT * FROM hidden;"
+    ))
+    .expect("writes");
+    conn.close().expect("closes");
+}
+
+/// A store in which two conversations have said something; the second has taken something back.
+async fn two(folder: &Path) -> [Session; 2] {
+    let store = SqliteStore::open(folder).expect("opens");
+    let sessions = [session(&key("one", "c")), session(&key("one", "d"))];
+    for session in &sessions {
+        let text = canary(&session.key);
+        store.commit(recording(session, 1, &text)).await.expect("commits");
+        store.commit(recording(session, 2, &text)).await.expect("commits");
+    }
+    let rewinds = vec![Rewind { session: sessions[1].id.clone(), from: 2, upto: 2, by: None }];
+    store.commit(Commit { rewinds, ..step(&sessions[1]) }).await.expect("commits");
+    store.close().await.expect("closes");
+    drop(store);
+    // An index that is made of the damaged truth proposes what that says. There may be none yet.
+    drop(fs::remove_file(folder.join("search.db")));
+    sessions
+}
+
+#[track_caller]
+fn is_damage<T: Debug>(answer: Result<T, StoreError>) {
+    assert!(matches!(answer, Err(StoreError::Damaged { .. })), "{answer:?}");
+}
+
+#[test]
+fn an_entry_that_strayed_into_another_life_is_shown_to_nobody() {
+    block_on(async {
+        let folder = folder();
+        let [own, other] = two(folder.path()).await;
+        let sql = "UPDATE entry SET life = (SELECT max(id) FROM life) WHERE position = 1";
+        stray(&folder.path().join("state.db"), "entry", sql);
+        let store = SqliteStore::open(folder.path()).expect("opens");
+        is_damage(store.check().await);
+        is_damage(store.transcript(&own.key, None, 10).await);
+        is_damage(store.history(&own.id, 10).await);
+        for reading in [Reading::Standing, Reading::Everything] {
+            is_damage(store.entries(&own.id, reading, None, 10).await);
+            let entries = store.entries(&other.id, reading, None, 10).await;
+            assert!(!format!("{entries:?}").contains(&canary(&own.key)), "{entries:?}");
+        }
+        for session in [&own, &other] {
+            let scope = SearchScope::Conversation(session.key.clone());
+            let found = store.search(&Wanted::new(scope, "canary", 10)).await.expect("searches");
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].recorded.session, session.id);
+        }
+    });
+}
+
+#[test]
+fn what_was_taken_back_stays_so_while_row_and_index_disagree() {
+    block_on(async {
+        let folder = folder();
+        let [_, other] = two(folder.path()).await;
+        let sql = "UPDATE entry SET rewound = 0";
+        stray(&folder.path().join("state.db"), "entry", sql);
+        let store = SqliteStore::open(folder.path()).expect("opens");
+        assert_eq!(store.history(&other.id, 10).await.map(|entries| entries.len()), Ok(1));
+        let scope = SearchScope::Conversation(other.key.clone());
+        let found = store.search(&Wanted::new(scope, "canary", 10)).await.expect("searches");
+        assert_eq!(found.len(), 1, "{found:?}");
+    });
+}
+
+#[test]
+fn a_session_that_strayed_into_another_conversation_is_shown_to_nobody() {
+    block_on(async {
+        let folder = folder();
+        let [own, other] = two(folder.path()).await;
+        let sql = "UPDATE session SET session = (SELECT s.session FROM session s
+             WHERE s.conversation = (SELECT min(conversation) FROM session))";
+        stray(&folder.path().join("state.db"), "session", sql);
+        let store = SqliteStore::open(folder.path()).expect("opens");
+        assert_eq!(store.load(&own.key).await.map(|found| found.is_some()), Ok(true));
+        is_damage(store.load(&other.key).await);
+        is_damage(store.life(&other.id).await);
+        is_damage(store.lives(&SearchScope::Everything, None, 10).await);
+        let scope = SearchScope::Conversation(other.key.clone());
+        is_damage(store.search(&Wanted::new(scope, "canary", 10)).await);
     });
 }

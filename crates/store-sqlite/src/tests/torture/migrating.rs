@@ -17,15 +17,19 @@ const LATER: [&str; 2] = [
      INSERT INTO note (text) SELECT inbound FROM journal;",
     "CREATE TABLE entry_again (
          position INTEGER PRIMARY KEY,
-         conversation INTEGER NOT NULL REFERENCES conversation,
-         life INTEGER NOT NULL REFERENCES life,
+         life INTEGER NOT NULL,
+         number INTEGER NOT NULL,
+         at INTEGER NOT NULL,
+         summary INTEGER NOT NULL,
+         rewound INTEGER NOT NULL,
          entry TEXT NOT NULL,
          length INTEGER NOT NULL
      ) STRICT;
-     INSERT INTO entry_again SELECT position, conversation, life, entry, length(entry) FROM entry;
+     INSERT INTO entry_again
+         SELECT position, life, number, at, summary, rewound, entry, length(entry) FROM entry;
      DROP TABLE entry;
      ALTER TABLE entry_again RENAME TO entry;
-     CREATE INDEX entry_conversation ON entry (conversation);",
+     CREATE INDEX entry_standing ON entry (life) WHERE rewound = 0;",
 ];
 
 fn steps() -> Vec<&'static str> {

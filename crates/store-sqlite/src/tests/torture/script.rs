@@ -1,23 +1,31 @@
 //! What the store is asked to do while its disk is tortured: the lives of a few conversations, as the
 //! gateway would write them, with everything that writes.
 
+use std::sync::Arc;
+
 use futures::future::join_all;
 use talaria_faultdisk::Dice;
 use talaria_model::{
-    Act, Content, Entry, MessageId, Outbound, OutboundId, Receipt, Seq, SessionId, Timestamp,
-    TurnId,
+    Act, Content, Cost, Entry, EntryBody, FileId, FileRef, MessageId, Outbound, OutboundId,
+    Receipt, Seq, SessionId, Source, Timestamp, TurnId, Usage,
 };
-use talaria_session::{Phase, Session, SessionKey};
+use talaria_session::{Origin, Phase, Retired, Session, SessionKey};
 use talaria_store::{
-    Commit, Delivered, JournalChange, JournalState, SearchScope, Settlement, Store, StoreError,
+    Branch, Commit, Delivered, Dropped, JournalChange, JournalState, Owner, Retirement, Rewind,
+    SearchScope, Settlement, Store, StoreError, Wanted,
 };
 
 use super::super::seen::Asked;
-use super::super::{address, at, entry, hand, inbound, key, post, session, step};
+use super::super::{address, alice, at, entry, hand, inbound, key, post, session, step};
 
 /// Accounts and chats.
 pub(super) const CHATS: [(&str, &str); 4] =
     [("one", "c"), ("one", "d"), ("two", "c"), ("two", "會議")];
+
+/// Lives that a conversation has at most.
+const LIVES: u32 = 3;
+
+const FILES: u32 = 3;
 
 /// Parcels are decided so much later than rows arrive, so that one prune forgets rows and the next
 /// parcels: each is then one transaction.
@@ -30,7 +38,14 @@ pub(super) enum Op {
     Preview(Outbound),
     Attempt(OutboundId),
     Settle(OutboundId, Settlement),
+    Tell(Outbound, Timestamp),
+    Rename(SessionId, String),
+    PutAway(SessionId),
     Prune(Timestamp),
+    ForgetEntries(Timestamp),
+    /// What is present stays.
+    ForgetLives(Timestamp),
+    Shrink,
     Recover,
     Close,
     /// Takes entries up into the index and asks it.
@@ -49,11 +64,24 @@ pub(super) async fn ask(store: &dyn Store, op: &Op) -> Result<String, StoreError
         Op::Settle(id, settlement) => {
             store.settle(id, settlement.clone()).await.map(|()| String::new())
         }
+        Op::Tell(notice, at) => store.tell(notice, *at).await.map(|()| String::new()),
+        Op::Rename(life, title) => store.rename(life, title).await.map(|()| String::new()),
+        Op::PutAway(life) => store.put_away(life).await.map(|answer| format!("{answer:?}")),
         Op::Prune(before) => store.prune(*before).await.map(|answer| format!("{answer:?}")),
+        Op::ForgetEntries(before) => {
+            store.forget_entries(*before).await.map(|answer| format!("{answer:?}"))
+        }
+        Op::ForgetLives(since) => {
+            let spare = CHATS.map(|(account, chat)| key(account, chat));
+            store.forget_lives(*since, &spare).await.map(|answer| format!("{answer:?}"))
+        }
+        // How much is given back is the disk's business.
+        Op::Shrink => store.shrink().await.map(|_| String::new()),
         Op::Recover => store.recover().await.map(|answer| format!("{answer:?}")),
         Op::Close => store.close().await.map(|()| String::new()),
         Op::Search(scope, query) => {
-            store.search(scope.clone(), query, 100).await.map(|answer| format!("{answer:?}"))
+            let wanted = Wanted::new(scope.clone(), *query, 100);
+            store.search(&wanted).await.map(|answer| format!("{answer:?}"))
         }
     }
 }
@@ -94,8 +122,7 @@ impl Script {
         script.one(Op::Recover);
         for (number, (account, chat)) in (1..).zip(CHATS) {
             let key = key(account, chat);
-            let mut session = session(&key);
-            session.id = life_of(&key);
+            let session = begun(&key);
             let events =
                 vec![(key.clone(), inbound(&key, "of the next life"), JournalState::Unread)];
             let cursor = Some("next".to_owned());
@@ -143,6 +170,7 @@ impl Script {
 
 struct Life {
     session: Session,
+    number: u32,
     deliveries: u32,
     entries: u32,
     /// The newest event, which the platform may deliver again.
@@ -151,19 +179,55 @@ struct Life {
 
 impl Life {
     fn of(key: SessionKey) -> Self {
-        let mut session = session(&key);
-        session.id = life_of(&key);
-        Self { session, deliveries: 0, entries: 0, last_event: None }
+        Self { session: begun(&key), number: 0, deliveries: 0, entries: 0, last_event: None }
+    }
+
+    /// Another life begins; says which one is over.
+    fn go_on(&mut self, why: Retired) -> Retirement {
+        let past = Retirement { past: self.session.past(), why };
+        self.number += 1;
+        self.session.id = life_of(&self.session.key, self.number);
+        self.session.lives += 1;
+        past
     }
 }
 
-fn life_of(key: &SessionKey) -> SessionId {
-    SessionId::new(format!("life of {} {}", key.account, key.chat)).expect("a test's id")
+/// A session that alice began, in its first life.
+fn begun(key: &SessionKey) -> Session {
+    let mut session = session(key);
+    session.id = life_of(key, 0);
+    let origin = Origin { from: alice(), at: session.at.clone(), source: Source::default() };
+    session.origin = Some(Arc::new(origin));
+    session
 }
 
-/// A text that only this conversation has.
+fn chat_of(key: &SessionKey) -> &str {
+    key.chat.as_ref().expect("a test's chat").as_str()
+}
+
+fn life_of(key: &SessionKey, number: u32) -> SessionId {
+    let (chat, side) = (chat_of(key), key.side.unwrap_or(0));
+    SessionId::new(format!("life {number} of {} {chat} {side}", key.account)).expect("a test's id")
+}
+
+/// The lives that a conversation may have.
+pub(super) fn lives_of(key: &SessionKey) -> Vec<SessionId> {
+    let many = if key.side.is_none() { LIVES } else { 1 };
+    (0..many).map(|number| life_of(key, number)).collect()
+}
+
+fn beside(key: &SessionKey) -> SessionKey {
+    SessionKey { side: Some(1), ..key.clone() }
+}
+
+/// A text that only this chat has.
 pub(super) fn canary(key: &SessionKey) -> String {
-    format!("canary-{}-{}", key.account, key.chat)
+    format!("canary-{}-{}", key.account, chat_of(key))
+}
+
+fn file(number: u32) -> FileRef {
+    let id = FileId::new(format!("file {number}")).expect("a test's id");
+    FileRef::new(id, "a", "text/plain", 1)
 }
 
 struct Author {
@@ -209,6 +273,7 @@ impl Author {
             self.script.one(Op::Attempt(post.id.clone()));
             self.script.one(Op::Settle(post.id.clone(), settlement));
         }
+        self.change_lives(chat, other, number);
         self.now();
         match number % 7 {
             1 => self.script.scenes.push(Scene::CarryOver("PASSIVE")),
@@ -235,6 +300,107 @@ impl Author {
         }
     }
 
+    /// What happens to lives: they are taken back in part, branch off, give way, are summed up, handed
+    /// on and forgotten.
+    fn change_lives(&mut self, chat: usize, other: usize, number: u32) {
+        let may_go_on = self.lives[chat].number + 1 < LIVES;
+        match number % 5 {
+            0 => self.rewind(chat),
+            1 if may_go_on => self.branch(chat),
+            1 => self.rewind(chat),
+            2 => self.hand_on(other),
+            3 => self.sum_up(chat, number),
+            4 if may_go_on => self.begin_anew(chat),
+            _ => self.forget(chat),
+        }
+    }
+
+    fn rewind(&mut self, chat: usize) {
+        let last = self.lives[chat].entries;
+        let said = self.entry(chat);
+        let session = self.lives[chat].session.id.clone();
+        let rewind =
+            Rewind { session, from: last.saturating_sub(1), upto: last, by: Some(alice().id) };
+        let commit = Commit { rewinds: vec![rewind], ..self.record(chat, said) };
+        self.script.one(Op::Commit(Box::new(commit)));
+    }
+
+    fn branch(&mut self, chat: usize) {
+        let life = &mut self.lives[chat];
+        let (from, upto) = (life.session.id.clone(), life.entries.saturating_sub(1));
+        let retired = Some(life.go_on(Retired::Branched));
+        let branch = Some(Branch { from, to: life.session.id.clone(), upto });
+        let said = self.entry(chat);
+        let commit = Commit { retired, branch, ..self.record(chat, said) };
+        self.script.one(Op::Commit(Box::new(commit)));
+    }
+
+    fn begin_anew(&mut self, chat: usize) {
+        let life = &mut self.lives[chat];
+        let over = life.session.id.clone();
+        let retired = Some(life.go_on(Retired::New));
+        (life.entries, life.session.title) = (0, String::new());
+        let said = self.entry(chat);
+        let commit = Commit { retired, ..self.record(chat, said) };
+        self.script.one(Op::PutAway(over.clone()));
+        self.script.one(Op::Commit(Box::new(commit)));
+        let title = format!("{} again", canary(&self.lives[chat].session.key));
+        self.script.one(Op::Rename(over, title));
+    }
+
+    /// The newest row of a conversation is done in the background, and those before it by nobody.
+    fn hand_on(&mut self, chat: usize) {
+        let newest = Seq(self.last_seq);
+        let said = self.entry(chat);
+        let side = beside(&self.lives[chat].session.key);
+        let forwarded = vec![(newest, side.clone())];
+        let dropped = Some(Dropped { before: newest, reason: "stopped".into() });
+        let commit = Commit { forwarded, dropped, ..self.record(chat, said) };
+        self.script.one(Op::Commit(Box::new(commit)));
+        let session = begun(&side);
+        let done = entry(1, &format!("{} beside", canary(&side)));
+        let commit = Commit {
+            journal: vec![JournalChange { seq: newest, state: JournalState::Handled }],
+            entries: vec![(session.id.clone(), Entry { at: self.now(), ..done })],
+            ..step(&session)
+        };
+        self.script.one(Op::Commit(Box::new(commit)));
+    }
+
+    fn sum_up(&mut self, chat: usize, number: u32) {
+        let mut summary = self.entry(chat);
+        summary.body = EntryBody::Summary {
+            after: 1,
+            upto: summary.number.saturating_sub(3),
+            text: format!("{} in short", canary(&self.lives[chat].session.key)),
+            usage: Usage::default(),
+            cost: Cost::known(1),
+        };
+        let commit = self.record(chat, summary);
+        self.script.one(Op::Commit(Box::new(commit)));
+        let Session { id, at: to, .. } = &self.lives[chat].session;
+        let notice = post(id, to, 10_000 + number, 0);
+        self.script.one(Op::Tell(notice, at(LATER + self.now)));
+    }
+
+    fn forget(&mut self, chat: usize) {
+        let said = self.entry(chat);
+        let commit = self.record(chat, said);
+        self.script.one(Op::Commit(Box::new(commit)));
+        self.script.one(Op::ForgetLives(at(self.now)));
+        self.script.one(Op::ForgetEntries(at(self.now - 30)));
+        self.script.one(Op::Shrink);
+    }
+
+    /// A step that records something.
+    fn record(&mut self, chat: usize, said: Entry) -> Commit {
+        let now = self.now();
+        let life = &mut self.lives[chat];
+        (life.session.updated, life.session.active) = (now, now);
+        let entries = vec![(life.session.id.clone(), said)];
+        Commit { entries, at: at(LATER + now.as_millis()), ..step(&life.session) }
+    }
+
     fn admit(&mut self, chat: usize, many: u64) -> Op {
         let now = self.now();
         let life = &mut self.lives[chat];
@@ -248,6 +414,7 @@ impl Author {
             let mut inbound = inbound(&key, &self.last_seq.to_string());
             if let talaria_model::InboundKind::Said(message) = &mut inbound.kind {
                 message.text = format!("{} {}", canary(&key), self.last_seq);
+                message.files = vec![file(self.last_seq as u32 % FILES)];
             }
             events.push((key.clone(), inbound, JournalState::Unread));
         }
@@ -260,7 +427,7 @@ impl Author {
         let now = self.now();
         let said = self.entry(chat);
         let life = &mut self.lives[chat];
-        life.session.updated = now;
+        (life.session.updated, life.session.active) = (now, now);
         life.session.phase = Phase::Thinking(hand(&life.session));
         let journal = rows.map(|seq| {
             let state = match seq % 5 {
@@ -282,9 +449,10 @@ impl Author {
         let now = self.now();
         let entries = [self.entry(chat), self.entry(chat)];
         let life = &mut self.lives[chat];
-        life.session.updated = now;
+        (life.session.updated, life.session.active) = (now, now);
         life.session.phase = Phase::Idle;
-        life.session.title = format!("title at {}", now.as_millis());
+        life.session.turns += 1;
+        life.session.title = format!("title at {} {}", now.as_millis(), canary(&life.session.key));
         Op::Commit(Box::new(Commit {
             entries: entries.map(|entry| (life.session.id.clone(), entry)).to_vec(),
             outbox: posts.to_vec(),
@@ -294,9 +462,15 @@ impl Author {
     }
 
     fn entry(&mut self, chat: usize) -> Entry {
+        let now = self.now();
         let life = &mut self.lives[chat];
         life.entries += 1;
-        entry(life.entries, &format!("{} {}", canary(&life.session.key), life.entries))
+        let text = format!("{} {}", canary(&life.session.key), life.entries);
+        let mut entry = Entry { at: now, ..entry(life.entries, &text) };
+        if let EntryBody::Said { files, .. } = &mut entry.body {
+            files.push(file(life.entries % FILES));
+        }
+        entry
     }
 
     /// Some are longer than a page, so that a step is more than one write to the disk.
@@ -323,12 +497,15 @@ impl Author {
 
 /// What can be asked about afterwards.
 pub(super) fn asked() -> Asked {
-    let keys: Vec<_> = CHATS.iter().map(|(account, chat)| key(account, chat)).collect();
+    let chats: Vec<_> = CHATS.iter().map(|(account, chat)| key(account, chat)).collect();
+    let keys: Vec<_> = chats.iter().flat_map(|key| [key.clone(), beside(key)]).collect();
+    let owner = |account| Owner::Person { account: key(account, "c").account, person: alice().id };
     Asked {
-        addresses: keys.iter().map(address).collect(),
-        lives: keys.iter().map(life_of).collect(),
+        addresses: chats.iter().map(address).collect(),
+        lives: keys.iter().flat_map(lives_of).collect(),
+        owners: ["one", "two"].map(owner).to_vec(),
         queries: vec!["canary"],
-        files: Vec::new(),
+        files: (0..FILES).map(|number| file(number).id).collect(),
         keys,
     }
 }

@@ -27,7 +27,9 @@ pub(super) struct Speech {
 pub(super) enum Saying {
     /// Words for the agent, among them this one.
     Words(&'static str),
-    /// The same, with a file.
+    /// The same, by a command that says what is to become of it.
+    By(&'static str),
+    /// Words with a file.
     WithFile,
     /// A command.
     Command(&'static str),
@@ -79,6 +81,11 @@ impl People {
                     "" => format!("hello from {who} {token}"),
                     verb => format!("please {verb} for {who} {token}"),
                 };
+                self.does(vendor, who, &speech.at, text, vec![]);
+            }
+            Saying::By(command) => {
+                let token = self.token(who, &speech.at);
+                let text = format!("{command} hello from {who} {token}");
                 self.does(vendor, who, &speech.at, text, vec![]);
             }
             Saying::WithFile => {

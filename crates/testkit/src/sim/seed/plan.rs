@@ -9,7 +9,7 @@ use talaria_model::{
     SenderId, TextLimit, ThreadId, Typing, Unit,
 };
 use talaria_platform::SendError;
-use talaria_session::{Access, GroupSessions, Rules, Scope, ThreadSessions};
+use talaria_session::{Access, Acks, Busy, GroupSessions, Rules, Scope, ThreadSessions};
 
 use super::people::{Saying, Speech};
 use crate::sim::{Conduct, Habits, Hears, Moment, Moods, Moody, Reach, World};
@@ -77,6 +77,8 @@ pub(super) struct Weather {
     pub(super) replays: bool,
     pub(super) groups: bool,
     pub(super) little_room: bool,
+    pub(super) queues: bool,
+    pub(super) looks_back: bool,
 }
 
 impl fmt::Display for Weather {
@@ -127,6 +129,8 @@ impl Weather {
             replays: on(3),
             groups: on(2),
             little_room: on(3),
+            queues: on(3),
+            looks_back: on(3),
         }
     }
 }
@@ -193,7 +197,12 @@ impl Plan {
             groups: *dice.pick(&[GroupSessions::PerMember, GroupSessions::Shared]),
             threads: *dice.pick(&[ThreadSessions::PerMember, ThreadSessions::Shared]),
         };
-        world.rules = Rules { question_limit: Duration::from_secs(600), ..Rules::default() };
+        world.rules = Rules {
+            question_limit: Duration::from_secs(600),
+            busy: *dice.pick(&[Busy::Interrupt, Busy::Queue, Busy::Steer]),
+            acks: *dice.pick(&[Acks::Sent, Acks::Sent, Acks::Never]),
+            ..Rules::default()
+        };
         if weather.little_room {
             world.limits.inbox = 1 + dice.below(3) as usize;
             world.limits.outbox = 1 + dice.below(2) as usize;
@@ -390,6 +399,25 @@ impl Shop {
         }
         if weather.replays {
             sayings.push(Saying::Replay);
+        }
+        if weather.queues {
+            sayings.extend(["/queue", "/queue", "/steer", "/background"].map(Saying::By));
+        }
+        if weather.looks_back {
+            let commands = [
+                "/undo",
+                "/undo 3",
+                "/retry",
+                "/branch",
+                "/resume 1",
+                "/resume 2",
+                "/sessions",
+                "/history",
+                "/search hello",
+                "/title A title",
+                "/usage",
+            ];
+            sayings.extend(commands.map(Saying::Command));
         }
         if weather.commands {
             let commands = ["/stop", "/new", "/status", "/help", "/nope", "/stop"];

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use talaria_model::{
-    AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, ChoiceId, Content, EventId,
-    Inbound, InboundKind, Message, MessageId, Outbound, OutboundId, Sender, SenderId, Timestamp,
+    AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, ChoiceId, Content, EventId, Ids,
+    Inbound, InboundKind, Message, MessageId, Outbound, OutboundId, Sender, SenderId, Source,
+    Timestamp,
 };
 use talaria_platform::{
     Account, ConnectError, Identity, Incoming, Link, LinkError, Ports, SendError, Spec, Startup,
@@ -36,6 +37,8 @@ const SPEC: Spec = Spec {
     label: "Scripted",
     about: "Does what a test says.",
     capabilities: Capabilities::PLAIN,
+    note: None,
+    ids: Ids::Needed,
     identity: Identity::Anyone,
     startup: Startup::Always,
     guide: "",
@@ -323,8 +326,9 @@ impl Vendor {
         self.deliver(Inbound {
             id: EventId::new(format!("event-{number}")).expect("an id"),
             at: self.0.ground.time.now(),
-            from: Sender { id: SenderId::new(who).expect("a sender"), name: None },
+            from: Sender::new(SenderId::new(who).expect("a sender")),
             to,
+            source: Source::default(),
             kind,
         })
     }

@@ -179,7 +179,7 @@ fn words(outbound: &Outbound) -> String {
     let (verb, text) = match &outbound.act {
         Act::Post(content) => ("post", content.text.as_str()),
         Act::Edit { content, .. } => ("edit", content.text.as_str()),
-        Act::Draft(content) => ("draft", content.text.as_str()),
+        Act::Draft(draft) => ("draft", draft.content.text.as_str()),
         Act::Delete { .. } => ("delete", ""),
         Act::React { .. } => ("react", ""),
         Act::Typing => ("typing", ""),

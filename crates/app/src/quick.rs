@@ -1,0 +1,232 @@
+//! Runs a program that the configuration knows as a command, and says what it printed.
+//!
+//! Nothing that people say reaches it: the words are those of the configuration. It gets no secrets in
+//! its environment, little time, and nothing that it leaves running outlives it.
+
+use std::os::unix::process::CommandExt;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use talaria_clock::Clock;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+
+/// How long a program may take.
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+
+/// How much of what it prints is shown, in bytes.
+const MOST_SHOWN: usize = 8 * 1024;
+
+/// What a program is told of our environment. Everything else may be a secret.
+const PASSED_ON: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
+
+/// Runs a program to its end. Says what it printed, or in a whole sentence what went wrong.
+pub(crate) async fn run(words: &[String], clock: &dyn Clock) -> Result<String, String> {
+    let mut running = Running::start(words)?;
+    let mut printed = Printed::default();
+    let ended = tokio::select! {
+        ended = running.finish(&mut printed) => Some(ended),
+        () = clock.sleep(LIMIT) => None,
+    };
+    drop(running);
+    match ended {
+        Some(Ok(status)) => Ok(told(&printed, status)),
+        Some(Err(error)) => Err(format!("The command could not be run: {error}.")),
+        None => {
+            let limit = LIMIT.as_secs();
+            let text = printed.shown();
+            Err(format!("I ended the command after {limit} seconds.\n\n{text}").trim().to_owned())
+        }
+    }
+}
+
+/// A program and all that it started.
+struct Running {
+    child: Child,
+    output: pipe::Receiver,
+    /// Absent once it was ended: the number may be somebody else's then.
+    group: Option<Pid>,
+}
+
+impl Running {
+    fn start(words: &[String]) -> Result<Self, String> {
+        let failed = |error: std::io::Error| format!("The command could not be started: {error}.");
+        let [program, arguments @ ..] = words else { return Err("There is no command.".into()) };
+        // One pipe for both, so that what was printed stays in its order.
+        let (reader, writer) = std::io::pipe().map_err(failed)?;
+        let mut command = std::process::Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().map_err(failed)?)
+            .stderr(writer)
+            .process_group(0);
+        let child = Command::from(command).spawn().map_err(failed)?;
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        let output = pipe::Receiver::from_owned_fd(reader.into()).map_err(failed)?;
+        Ok(Self { child, output, group })
+    }
+
+    async fn finish(&mut self, printed: &mut Printed) -> std::io::Result<ExitStatus> {
+        let status = loop {
+            tokio::select! {
+                read = self.output.read_buf(&mut printed.fresh) => {
+                    if read? == 0 {
+                        break self.child.wait().await?;
+                    }
+                    printed.take();
+                }
+                status = self.child.wait() => break status?,
+            }
+        };
+        // What it left running would keep the pipe open.
+        self.end();
+        while self.output.read_buf(&mut printed.fresh).await? > 0 {
+            printed.take();
+        }
+        Ok(status)
+    }
+
+    fn end(&mut self) {
+        if let Some(group) = self.group.take() {
+            // Whoever is gone already needs no ending.
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The beginning of what was printed.
+#[derive(Default)]
+struct Printed {
+    kept: Vec<u8>,
+    fresh: Vec<u8>,
+    left_out: usize,
+}
+
+impl Printed {
+    fn take(&mut self) {
+        let room = MOST_SHOWN.saturating_sub(self.kept.len()).min(self.fresh.len());
+        self.kept.extend_from_slice(&self.fresh[..room]);
+        self.left_out += self.fresh.len() - room;
+        self.fresh.clear();
+    }
+
+    /// As a block that what was printed cannot end.
+    fn shown(&self) -> String {
+        let text = talaria_render::visible(&String::from_utf8_lossy(&self.kept));
+        let text = text.trim_end();
+        if text.is_empty() {
+            return String::new();
+        }
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat((longest + 1).max(3));
+        let cut = match self.left_out {
+            0 => String::new(),
+            bytes => format!("\n… and {bytes} more bytes."),
+        };
+        format!("{fence}\n{text}\n{fence}{cut}")
+    }
+}
+
+fn told(printed: &Printed, status: ExitStatus) -> String {
+    let text = printed.shown();
+    match (status.success(), text.is_empty()) {
+        (true, true) => "Done.".to_owned(),
+        (true, false) => text,
+        (false, _) => format!("{text}\n\nIt ended with {status}.").trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use talaria_clock::SystemClock;
+
+    fn shell(line: &str) -> Vec<String> {
+        ["/bin/sh", "-c", line].map(str::to_owned).to_vec()
+    }
+
+    async fn ran(line: &str) -> Result<String, String> {
+        run(&shell(line), &SystemClock).await
+    }
+
+    #[tokio::test]
+    async fn what_it_prints_is_said_in_its_order() {
+        assert_eq!(
+            ran("echo one; echo two >&2; echo three").await.unwrap(),
+            "```\none\ntwo\nthree\n```"
+        );
+        assert_eq!(ran("true").await.unwrap(), "Done.");
+        assert_eq!(ran("echo '```'").await.unwrap(), "````\n```\n````");
+        let failed = ran("echo no; exit 3").await.unwrap();
+        assert!(failed.ends_with("It ended with exit status: 3."), "{failed}");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_there_is_said() {
+        let nowhere = run(&["/nowhere/at/all".to_owned()], &SystemClock).await.unwrap_err();
+        assert!(nowhere.starts_with("The command could not be started"), "{nowhere}");
+    }
+
+    #[tokio::test]
+    async fn much_output_is_cut_and_control_characters_are_not_shown() {
+        let much = ran("i=0; while [ $i -lt 3000 ]; do echo abcdefgh; i=$((i+1)); done").await;
+        let much = much.unwrap();
+        assert!(much.len() < MOST_SHOWN + 100 && much.ends_with("more bytes."), "{}", much.len());
+        assert_eq!(ran("printf '\\033[31mred\\033[0m'").await.unwrap(), "```\nred\n```");
+    }
+
+    #[tokio::test]
+    async fn it_gets_no_secrets() {
+        let environment = ran("env | cut -d= -f1").await.unwrap();
+        for name in environment.lines().filter(|line| !line.starts_with('`')) {
+            // A shell makes these for itself.
+            let own = ["PWD", "OLDPWD", "SHLVL", "_"];
+            assert!(PASSED_ON.contains(&name) || own.contains(&name), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_it_leaves_running_does_not_outlive_it() {
+        let left = ran("sleep 1000 & echo $!").await.unwrap();
+        let id: i32 = left.lines().nth(1).unwrap().parse().unwrap();
+        let is_there = || {
+            let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            state.split(") ").nth(1).is_some_and(|rest| !rest.starts_with('Z'))
+        };
+        tokio::time::timeout(Duration::from_secs(10), async {
+            while is_there() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .expect("it is gone");
+    }
+
+    #[tokio::test]
+    async fn it_is_ended_with_its_children_when_it_takes_too_long() {
+        struct Impatient;
+        impl Clock for Impatient {
+            fn now(&self) -> talaria_model::Timestamp {
+                talaria_model::Timestamp::default()
+            }
+            fn sleep(&self, _: Duration) -> talaria_clock::Sleep {
+                SystemClock.sleep(Duration::from_millis(200))
+            }
+        }
+        let slow =
+            run(&shell("echo begun; sleep 1000 | sleep 1000"), &Impatient).await.unwrap_err();
+        assert!(slow.starts_with("I ended the command after 30 seconds."), "{slow}");
+    }
+}

@@ -1,0 +1,60 @@
+//! The commands of an account, for platforms that offer them.
+
+use std::sync::Arc;
+
+use talaria_platform::{MenuItem, Offered};
+use talaria_session::{Admins, COMMANDS, CommandSpec, QuickCommand, Rules, Who};
+
+/// What can be given under these rules: the built-in commands by name, then those of the
+/// configuration.
+pub(crate) fn of(rules: &Rules) -> Arc<[MenuItem]> {
+    let offered = |who: Who| match (who, &rules.tiers.admins) {
+        (Who::Anyone, _) | (Who::Admin, Admins::Everyone) => Offered::Everyone,
+        (Who::Admin, Admins::Only(_)) => Offered::Administrators,
+    };
+    let built_in = |spec: &CommandSpec| MenuItem {
+        name: spec.name.into(),
+        arguments: spec.arguments.into(),
+        help: spec.help.into(),
+        to: offered(spec.who),
+    };
+    let own = |quick: &QuickCommand| MenuItem {
+        name: quick.name.clone(),
+        arguments: String::new(),
+        help: quick.help.clone(),
+        to: offered(quick.who),
+    };
+    let listed = COMMANDS.iter().filter(|spec| spec.is_listed()).map(built_in);
+    listed.chain(rules.quick.iter().filter(|quick| quick.is_reached()).map(own)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use talaria_session::{Quick, Tiers};
+
+    use super::*;
+
+    #[test]
+    fn a_menu_has_what_typing_leads_to_and_says_who_it_is_for() {
+        let quick = |name: &str| QuickCommand {
+            name: name.into(),
+            help: "one's own".into(),
+            who: Who::Anyone,
+            does: Quick::Run,
+        };
+        let rules = Rules { quick: vec![quick("disk"), quick("new")], ..Rules::default() };
+        let to = |rules: &Rules, name: &str| -> Vec<Offered> {
+            of(rules).iter().filter(|item| item.name == name).map(|item| item.to).collect()
+        };
+        assert_eq!(to(&rules, "disk"), [Offered::Everyone]);
+        assert_eq!(
+            to(&rules, "new"),
+            [Offered::Everyone],
+            "once, although the configuration has one"
+        );
+        assert_eq!(to(&rules, "restart"), [Offered::Administrators]);
+        assert_eq!(to(&rules, "start"), [], "what platforms say by themselves is not offered");
+        let own = Tiers { admins: Admins::Everyone, ..Tiers::default() };
+        assert_eq!(to(&Rules { tiers: own, ..rules }, "restart"), [Offered::Everyone]);
+    }
+}

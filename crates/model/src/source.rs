@@ -1,0 +1,76 @@
+//! What is known about the place where something was said, beyond where answers go.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ChatId;
+
+/// Describes the place an event came from. Nothing here decides where an answer goes: that is the
+/// address alone. All of it may be missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Source {
+    /// What people call the chat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat_name: Option<String>,
+    /// What the chat says it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// The chat that a thread belongs to, where the thread is a chat of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ChatId>,
+    /// The workspace, guild or server that the chat is in, as its platform names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+    /// A second id of the chat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alt_chat: Option<ChatId>,
+    /// What tells this direct chat from others.
+    #[serde(skip_serializing_if = "KnownBy::is_chat")]
+    pub known_by: KnownBy,
+    /// What the platform itself says of the sender's rights.
+    #[serde(skip_serializing_if = "Standing::is_unknown")]
+    pub standing: Standing,
+}
+
+impl Source {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What tells a direct chat from others. Chats of several people always have an id.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KnownBy {
+    /// Its id.
+    #[default]
+    Chat,
+    /// Who is in it: the chat has no id, or one that can change form.
+    Sender,
+    /// Nothing: all direct chats of the account are one.
+    Nothing,
+}
+
+impl KnownBy {
+    fn is_chat(&self) -> bool {
+        *self == Self::Chat
+    }
+}
+
+/// What a platform itself says of a sender's rights.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// The sender has a role that the account lets in.
+    ByRole,
+}
+
+impl Standing {
+    fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
+    }
+}

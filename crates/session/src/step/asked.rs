@@ -1,0 +1,112 @@
+//! What the gateway is asked for.
+
+use std::time::Duration;
+
+use talaria_model::Seq;
+
+use super::Step;
+use crate::Closed;
+use crate::event::{Effect, Request, Told};
+use crate::session::{Asked, Waiting};
+
+/// How many requests may be open at once.
+const MOST_ASKED: usize = 16;
+
+/// How long a request may take.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+
+impl Step<'_> {
+    /// Asks the gateway. The row stays the session's own until the answer is there.
+    pub(super) fn ask(&mut self, said: Waiting, request: Request) {
+        if self.session.asked.len() >= MOST_ASKED {
+            return self.answer(said, "Too many requests are open already; wait a moment.");
+        }
+        let asked = Asked {
+            seq: said.seq,
+            from: said.from.clone(),
+            to: said.to.clone(),
+            request,
+            expires: self.now + PATIENCE,
+        };
+        self.effects.push(Effect::Take(said.seq));
+        self.aside(said);
+        self.effects.push(asking(&asked));
+        self.session.asked.push(asked);
+    }
+
+    /// The answer is there. One that nobody waits for any more changes nothing.
+    pub(super) fn told(&mut self, seq: Seq, told: Told) {
+        let Some(place) = self.session.asked.iter().position(|asked| asked.seq == seq) else {
+            return;
+        };
+        let asked = self.session.asked.remove(place);
+        self.session.at = asked.to.clone();
+        match (told, &asked.request) {
+            (Told::Said(said), &Request::Recall { from, .. }) => {
+                return self.say_again(asked, from, said);
+            }
+            (Told::Text(text), _) => self.notice(text),
+            (Told::Model(name), _) => {
+                self.notice(format!("`{name}` answers here from now on."));
+                self.session.preferences.model = Some(name);
+            }
+            (Told::Life(past), _) if self.is_idle() => self.switch(*past),
+            (Told::Elsewhere(past), _) if self.is_idle() => self.adopt(*past),
+            (Told::Life(_) | Told::Elsewhere(_), _) => {
+                self.notice("I have begun something else; `/stop` it first.")
+            }
+            (Told::Said(_), _) => {}
+        }
+        self.close(asked.seq, Closed::Handled);
+    }
+
+    /// Nobody is kept waiting for an answer that does not come.
+    pub(super) fn give_up_asking(&mut self) {
+        let now = self.now;
+        let overdue: Vec<Asked> =
+            self.session.asked.extract_if(.., |asked| asked.expires <= now).collect();
+        for asked in overdue {
+            self.session.at = asked.to;
+            self.close(asked.seq, Closed::Ignored("the request was not answered in time"));
+            self.notice("That took too long; I have given it up.");
+        }
+    }
+
+    /// After a restart everything is asked again, but for what must not be done twice.
+    pub(super) fn ask_again(&mut self) {
+        let now = self.now;
+        for mut asked in std::mem::take(&mut self.session.asked) {
+            let text = match asked.request {
+                Request::Restart => "I am back.",
+                Request::Run(_) => "A restart cut that off; I have not run it again.",
+                _ => {
+                    asked.expires = now + PATIENCE;
+                    self.effects.push(asking(&asked));
+                    self.session.asked.push(asked);
+                    continue;
+                }
+            };
+            self.session.at = asked.to;
+            self.close(asked.seq, Closed::Handled);
+            self.notice(text);
+        }
+    }
+
+    /// What was to be said again is not.
+    pub(super) fn forget_recalls(&mut self, why: &'static str) {
+        let recalls = |asked: &mut Asked| matches!(asked.request, Request::Recall { .. });
+        let forgotten: Vec<Asked> = self.session.asked.extract_if(.., recalls).collect();
+        for asked in forgotten {
+            self.close(asked.seq, Closed::Ignored(why));
+        }
+    }
+}
+
+fn asking(asked: &Asked) -> Effect {
+    Effect::Ask {
+        seq: asked.seq,
+        from: asked.from.clone(),
+        at: asked.to.clone(),
+        request: asked.request.clone(),
+    }
+}

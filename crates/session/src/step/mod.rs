@@ -1,0 +1,169 @@
+//! What a session does with each event: one flat match here, and its verbs beside it.
+//!
+//! - `say`: what is recorded and delivered
+//! - `words`: something said for the agent, alone or while a turn runs
+//! - `turn`: how a turn begins, what its agent reports, how it ends
+//! - `question`: what the agent asks and what people answer
+//! - `obey`: commands
+//! - `lives`: one life of the conversation gives way to another
+//! - `asked`: what the gateway is asked for
+//! - `restart`: time passes and processes end
+
+mod asked;
+mod lives;
+mod obey;
+mod question;
+mod restart;
+mod say;
+mod turn;
+mod words;
+
+use std::sync::Arc;
+
+use talaria_model::{Inbound, InboundKind, Seq, Timestamp};
+
+use crate::event::{Effect, Event, Passed};
+use crate::life::{Activity, Happening};
+use crate::session::{Joins, Origin, Phase, Session, TurnInHand, Waiting};
+use crate::{Closed, Continuity};
+
+use say::{LONGEST_TITLE, shortened};
+
+/// One event being taken in.
+struct Step<'s> {
+    session: &'s mut Session,
+    now: Timestamp,
+    effects: Vec<Effect>,
+    /// How many that arrived before the event wait to be taken in.
+    overtaken: usize,
+    /// What the turn in hand has written and not said yet, as far as people can read it.
+    unsaid: String,
+}
+
+impl Session {
+    /// Takes in one event and says what is to be done. The state it leaves and the effects it
+    /// returns are made durable together.
+    pub fn step(&mut self, event: Event, now: Timestamp) -> Vec<Effect> {
+        self.step_amid(event, now, String::new())
+    }
+
+    /// The same, while people can read something that the turn in hand has written and not said yet. A
+    /// turn that is not listened to any more leaves that behind.
+    pub fn step_amid(&mut self, event: Event, now: Timestamp, unsaid: String) -> Vec<Effect> {
+        self.updated = now;
+        let mut step = Step { session: self, now, effects: Vec::new(), overtaken: 0, unsaid };
+        step.take_in(event);
+        step.effects
+    }
+}
+
+impl Step<'_> {
+    fn take_in(&mut self, event: Event) {
+        match event {
+            Event::Arrived { seq, inbound, overtaken } => {
+                self.overtaken = overtaken;
+                self.arrived(seq, inbound);
+            }
+            Event::Agent { turn, event } => {
+                // Late words from a turn that is over change nothing.
+                if self.session.hand().is_some_and(|hand| hand.turn == turn) {
+                    self.reported(event);
+                }
+            }
+            Event::Told { seq, told } => self.told(seq, told),
+            Event::Passed(Passed::Stop) => {
+                if self.session.hand().is_some() {
+                    self.stop();
+                } else {
+                    self.report_over();
+                }
+            }
+            Event::Passed(Passed::Ask) => {
+                if !self.session.is_restless() {
+                    self.report_over();
+                }
+            }
+            Event::Passed(Passed::SideOver(side)) => {
+                self.session.background.retain(|beside| beside.side != side);
+            }
+            Event::PutAway => {
+                if self.session.expired(self.now).is_some() {
+                    self.happened(Happening::PutAway);
+                }
+            }
+            Event::Renamed { life, title } => {
+                if self.session.id == life {
+                    self.session.title = shortened(&title, LONGEST_TITLE);
+                }
+            }
+            Event::Stumbled { over } => self.stumbled(over),
+            Event::Woke => self.woke(),
+            Event::Restarted { ended } => self.restarted(ended),
+        }
+    }
+
+    fn arrived(&mut self, seq: Seq, inbound: Inbound) {
+        let Inbound { from, to, source, kind, .. } = inbound;
+        self.session.at = to.clone();
+        if source.chat_name.is_some() {
+            self.session.name.clone_from(&source.chat_name);
+        }
+        self.session
+            .origin
+            .get_or_insert_with(|| Arc::new(Origin { from: from.clone(), at: to.clone(), source }));
+        match kind {
+            InboundKind::Stopped => {
+                self.close(seq, Closed::Handled);
+                self.stop_all_before(seq);
+            }
+            InboundKind::Pressed(choice) => self.pressed(seq, from, choice),
+            InboundKind::Said(message) => {
+                let said = Waiting { seq, from, to, message, joins: Joins::Burst };
+                match self.session.key.side {
+                    Some(_) => self.begin_beside(said),
+                    None => self.heard(said),
+                }
+            }
+        }
+    }
+
+    /// Something happened to this life of the conversation.
+    fn happened(&mut self, happening: Happening) -> Continuity {
+        let (life, continuity) = self.session.life.after(happening, self.activity());
+        self.session.life = life;
+        continuity
+    }
+
+    fn activity(&self) -> Activity {
+        if self.session.turns > 0 { Activity::Some } else { Activity::None }
+    }
+
+    fn is_idle(&self) -> bool {
+        matches!(self.session.phase, Phase::Idle)
+    }
+
+    fn close(&mut self, seq: Seq, closed: Closed) {
+        self.effects.push(Effect::Close { seq, closed });
+    }
+
+    fn hand_mut(&mut self) -> Option<&mut TurnInHand> {
+        match &mut self.session.phase {
+            Phase::Idle => None,
+            Phase::Thinking(hand)
+            | Phase::Interrupting(hand)
+            | Phase::Stopping(hand)
+            | Phase::Asking { hand, .. } => Some(hand),
+        }
+    }
+
+    /// Takes the turn in hand out of its phase.
+    fn put_down(&mut self) -> Option<TurnInHand> {
+        match std::mem::replace(&mut self.session.phase, Phase::Idle) {
+            Phase::Idle => None,
+            Phase::Thinking(hand)
+            | Phase::Interrupting(hand)
+            | Phase::Stopping(hand)
+            | Phase::Asking { hand, .. } => Some(hand),
+        }
+    }
+}

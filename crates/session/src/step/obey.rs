@@ -1,0 +1,384 @@
+//! Commands.
+
+use talaria_model::{Effort, Task, Word};
+
+use super::Step;
+use super::question::Verdict;
+use super::say::{LONGEST_TITLE, shortened};
+use crate::Closed;
+use crate::command::{self, Command, CommandSpec, QuickCommand, WhileRunning};
+use crate::event::{Effect, Passed, Request};
+use crate::life::{Happening, Life, ResetReason, ResumeReason};
+use crate::reply::count;
+use crate::rules::{Admins, AfterStop};
+use crate::session::{Footer, Joins, Phase, Verbosity, Waiting};
+
+/// How many entries are shown of what was said last, if nobody says how many.
+const SOME_HISTORY: u16 = 10;
+
+/// The most that is shown.
+const MUCH_HISTORY: u16 = 50;
+
+impl Step<'_> {
+    pub(super) fn command(
+        &mut self,
+        mut said: Waiting,
+        spec: &'static CommandSpec,
+        arguments: String,
+    ) {
+        if !self.session.rules.tiers.may(&said.from.id, spec.name, spec.who) {
+            return self.not_allowed(said, spec.name);
+        }
+        if spec.running == WhileRunning::Refused && self.session.hand().is_some() {
+            let text =
+                format!("⏳ Not while I am working: wait, or `/stop` before `/{}`.", spec.name);
+            return self.answer(said, text);
+        }
+        let lacks_words = arguments.is_empty() && said.message.files.is_empty();
+        match spec.command {
+            Command::Help => {
+                let rules = self.session.rules.clone();
+                let text = command::help(&said.from.id, &rules.tiers, &rules.quick);
+                self.answer(said, text);
+            }
+            Command::Start => self.close(said.seq, Closed::Ignored("a platform's own greeting")),
+            Command::Stop => {
+                self.close(said.seq, Closed::Handled);
+                let seq = said.seq;
+                self.aside(said);
+                self.stop_all_before(seq);
+            }
+            Command::New => self.begin_anew(said, &arguments),
+            Command::Status => {
+                self.look_beside();
+                let text = self.status();
+                self.answer(said, text);
+            }
+            Command::Usage => {
+                let text = self.usage();
+                self.answer(said, text);
+            }
+            Command::Whoami => {
+                let text = self.whoami(&said);
+                self.answer(said, text);
+            }
+            Command::Queue | Command::Steer | Command::Background | Command::Search
+                if lacks_words =>
+            {
+                self.answer(said, format!("Say it like this: `{}`.", spec.usage()));
+            }
+            Command::Queue => {
+                said.message.text = arguments;
+                said.joins = Joins::Nothing;
+                self.queue(said);
+            }
+            Command::Steer => {
+                said.message.text = arguments;
+                self.steer_or_say(said);
+            }
+            Command::Background => self.work_beside(said),
+            Command::Retry => self.retry(said),
+            Command::Undo => self.undo(said, &arguments),
+            Command::Branch => self.branch(said, &arguments),
+            Command::Compress => self.compress(said, arguments),
+            Command::Title => self.title(said, &arguments),
+            Command::Model => self.model(said, arguments),
+            Command::Reasoning => self.reasoning(said, &arguments),
+            Command::Verbose => self.verbose(said, &arguments),
+            Command::Footer => self.footer(said, &arguments),
+            Command::Approve => self.judged(said, Verdict::Approve, arguments),
+            Command::Deny => self.judged(said, Verdict::Deny, arguments),
+            Command::Resume if arguments.is_empty() => self.ask(said, Request::Lives),
+            Command::Resume => self.ask(said, Request::Resume(arguments)),
+            Command::Sessions => self.ask(said, Request::Lives),
+            Command::Search => self.ask(said, Request::Search(arguments)),
+            Command::History => {
+                let last = arguments.parse().unwrap_or(SOME_HISTORY).clamp(1, MUCH_HISTORY);
+                self.ask(said, Request::History { last });
+            }
+            Command::Platforms => self.ask(said, Request::Platforms),
+            Command::SetHome => self.ask(said, Request::SetHome),
+            Command::Reload => self.ask(said, Request::Reload),
+            Command::Restart => self.ask(said, Request::Restart),
+            Command::Pair => {
+                let account = &said.to.account;
+                let text = match self.session.rules.tiers.admins {
+                    Admins::Everyone => format!(
+                        "There are no pairing codes: whoever gets in on `{account}` is you. To let in \
+                         somebody else, connect an account of another platform in the configuration."
+                    ),
+                    Admins::Only(_) => format!(
+                        "There are no pairing codes: who is heard on `{account}` is decided by \
+                         `accounts.{account}.allow` in the configuration. Add the person's id there \
+                         and `/reload`."
+                    ),
+                };
+                self.answer(said, text);
+            }
+        }
+    }
+
+    /// Runs a quick command.
+    pub(super) fn run(&mut self, said: Waiting, quick: &QuickCommand) {
+        self.ask(said, Request::Run(quick.name.clone()));
+    }
+
+    /// A command was dealt with, and this is its answer.
+    pub(super) fn answer(&mut self, said: Waiting, text: impl Into<String>) {
+        self.close(said.seq, Closed::Handled);
+        self.aside(said);
+        self.notice(text);
+    }
+
+    pub(super) fn not_allowed(&mut self, said: Waiting, name: &str) {
+        let text = format!(
+            "`/{name}` is for administrators. `/help` lists what you may do, `/whoami` says who you \
+             are here."
+        );
+        self.answer(said, text);
+    }
+
+    /// Stops what runs: the turn in hand or, if there is none, what runs beside it.
+    pub(super) fn stop(&mut self) {
+        let dropped = self.tell_dropped();
+        match self.put_down() {
+            None => {
+                let beside = self.session.background.clone();
+                for beside in &beside {
+                    let to = self.session.key.beside(beside.side);
+                    self.effects.push(Effect::Pass { to, passed: Passed::Stop });
+                }
+                match beside.len() {
+                    0 => self.notice(format!("Nothing is running.{dropped}")),
+                    1 => self.notice(format!("Stopping what runs in the background.{dropped}")),
+                    n => self.notice(format!("Stopping the {n} tasks in the background.{dropped}")),
+                }
+            }
+            Some(hand) => {
+                self.effects.push(Effect::Tell { turn: hand.turn.clone(), word: Word::Stop });
+                self.session.phase = Phase::Stopping(hand);
+                if !dropped.is_empty() {
+                    self.notice(format!("Stopping.{dropped}"));
+                }
+                // Who stops nothing loses nothing.
+                if self.session.rules.stop == AfterStop::Wipe {
+                    self.happened(Happening::Wiped);
+                }
+            }
+        }
+    }
+
+    /// Drops what waits; says how much that was, for the end of a notice.
+    pub(super) fn tell_dropped(&mut self) -> String {
+        match self.drop_waiting() + self.overtaken {
+            0 => String::new(),
+            1 => " One message that was waiting is dropped.".to_owned(),
+            n => format!(" {n} messages that were waiting are dropped."),
+        }
+    }
+
+    fn queue(&mut self, said: Waiting) {
+        if let Phase::Idle = self.session.phase {
+            return self.words(said);
+        }
+        let queued = |said: &&Waiting| said.joins == Joins::Nothing;
+        let place = self.session.waiting.iter().filter(queued).count() + 1;
+        if place > self.session.rules.queue {
+            let text = format!("The queue is full: {} messages wait already.", place - 1);
+            return self.answer(said, text);
+        }
+        self.session.active = self.now;
+        self.effects.push(Effect::Take(said.seq));
+        self.session.waiting.push_back(said);
+        self.notice(format!("⏳ Queued; it is number {place}."));
+    }
+
+    fn compress(&mut self, said: Waiting, focus: String) {
+        if self.session.turns == 0 {
+            return self.answer(said, "There is nothing to summarise yet.");
+        }
+        self.close(said.seq, Closed::Handled);
+        let (from, to) = (said.from.clone(), said.to.clone());
+        self.aside(said);
+        let focus = (!focus.is_empty()).then_some(focus);
+        self.begin_turn(Vec::new(), Task::Compress { focus }, from, to, None);
+    }
+
+    fn title(&mut self, said: Waiting, title: &str) {
+        let title = shortened(title, LONGEST_TITLE);
+        if title.is_empty() {
+            let text = match self.session.title.as_str() {
+                "" => "This conversation has no title yet.".to_owned(),
+                title => format!("This conversation is called “{title}”."),
+            };
+            return self.answer(said, text);
+        }
+        self.session.title.clone_from(&title);
+        self.answer(said, format!("This conversation is called “{title}”."));
+    }
+
+    fn model(&mut self, said: Waiting, name: String) {
+        match name.as_str() {
+            "" => self.ask(said, Request::Models),
+            "default" => {
+                self.session.preferences.model = None;
+                self.answer(said, "The configured model answers here again.");
+            }
+            _ => self.ask(said, Request::Model(name)),
+        }
+    }
+
+    fn reasoning(&mut self, said: Waiting, word: &str) {
+        let text = match word {
+            "" => match self.session.preferences.effort {
+                Some(effort) => format!("The model's effort here is `{effort}`."),
+                None => "The model's effort here is as configured.".to_owned(),
+            },
+            "default" => {
+                self.session.preferences.effort = None;
+                "The model's effort here is as configured again.".to_owned()
+            }
+            word => match word.parse::<Effort>() {
+                Ok(effort) => {
+                    self.session.preferences.effort = Some(effort);
+                    format!("The model's effort here is `{effort}`.")
+                }
+                Err(_) => {
+                    let known: Vec<_> =
+                        Effort::ALL.iter().map(|known| format!("`{known}`")).collect();
+                    format!("There is no such effort. Say {} or `default`.", known.join(", "))
+                }
+            },
+        };
+        self.answer(said, text);
+    }
+
+    fn verbose(&mut self, said: Waiting, word: &str) {
+        let next = match (word, self.session.preferences.verbosity) {
+            ("off", _) | ("", Verbosity::Arguments) => Some(Verbosity::Off),
+            ("names", _) | ("", Verbosity::Off) => Some(Verbosity::Names),
+            ("arguments", _) | ("", Verbosity::Names) => Some(Verbosity::Arguments),
+            _ => None,
+        };
+        let Some(verbosity) = next else {
+            return self.answer(said, "Say `off`, `names` or `arguments`.");
+        };
+        self.session.preferences.verbosity = verbosity;
+        self.answer(
+            said,
+            match verbosity {
+                Verbosity::Off => "I do not tell which tools I call.",
+                Verbosity::Names => "I tell which tools I call.",
+                Verbosity::Arguments => "I tell which tools I call, and with what.",
+            },
+        );
+    }
+
+    fn footer(&mut self, said: Waiting, word: &str) {
+        let next = match (word, self.session.preferences.footer) {
+            ("on", _) | ("", Footer::Off) => Some(Footer::On),
+            ("off", _) | ("", Footer::On) => Some(Footer::Off),
+            _ => None,
+        };
+        let Some(footer) = next else {
+            return self.answer(said, "Say `on` or `off`.");
+        };
+        self.session.preferences.footer = footer;
+        self.answer(
+            said,
+            match footer {
+                Footer::On => "Answers say what they used.",
+                Footer::Off => "Answers do not say what they used.",
+            },
+        );
+    }
+
+    fn status(&self) -> String {
+        let session = &*self.session;
+        let doing = match &session.phase {
+            Phase::Idle => "idle",
+            Phase::Thinking(_) => "working on an answer",
+            Phase::Asking { .. } => "waiting for your answer",
+            Phase::Interrupting(_) | Phase::Stopping(_) => "stopping",
+        };
+        let life = match session.life {
+            Life::Fresh | Life::Continuing | Life::Finalized => "",
+            Life::AutoReset { reason: ResetReason::Idle, .. } => {
+                ", begun anew after a long silence"
+            }
+            Life::AutoReset { reason: ResetReason::Daily, .. } => ", begun anew with the day",
+            Life::AutoReset { reason: ResetReason::Suspended, .. } => ", begun anew",
+            Life::Suspended => ", over: your next message begins a new one",
+            Life::ResumePending { reason: ResumeReason::ShutdownTimeout, .. } => {
+                ", cut off by a shutdown: write, and I go on"
+            }
+            Life::ResumePending { reason: ResumeReason::RestartInterrupted, .. } => {
+                ", cut off by a crash: write, and I go on"
+            }
+        };
+        let title = match session.title.as_str() {
+            "" => String::new(),
+            title => format!(" “{title}”"),
+        };
+        let begun = session.rules.local(session.begun);
+        let mut lines = vec![
+            format!("Conversation{title} (`{}`): {doing}{life}.", session.id),
+            format!("- begun {begun}, {}, {} waiting", turns(session.turns), session.waiting.len()),
+            format!("- last prompt {} tokens; {}", count(session.prompt), self.totals()),
+        ];
+        if let Some(model) = &session.preferences.model {
+            lines.push(format!("- model `{model}`"));
+        }
+        if let Some(effort) = session.preferences.effort {
+            lines.push(format!("- effort `{effort}`"));
+        }
+        match session.background.len() {
+            0 => {}
+            1 => lines.push("- one task in the background".to_owned()),
+            n => lines.push(format!("- {n} tasks in the background")),
+        }
+        lines.join("\n")
+    }
+
+    fn usage(&self) -> String {
+        let usage = self.session.usage;
+        format!(
+            "{}.\n- {} read, {} of them from the cache, {} written to it\n- {} written, {} of them \
+             reasoning\n- last prompt {} tokens",
+            self.totals(),
+            count(usage.prompt()),
+            count(usage.cache_read),
+            count(usage.cache_write),
+            count(usage.output),
+            count(usage.reasoning),
+            count(self.session.prompt),
+        )
+    }
+
+    fn totals(&self) -> String {
+        let session = &*self.session;
+        format!("{} tokens in all, cost {}", count(session.usage.total()), session.cost)
+    }
+
+    fn whoami(&self, said: &Waiting) -> String {
+        let name = said.from.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let tiers = &self.session.rules.tiers;
+        let tier = match tiers.is_admin(&said.from.id) {
+            true => "an administrator",
+            false => "not an administrator",
+        };
+        let (account, kind) = (&said.to.account, said.to.chat.kind.as_str());
+        format!(
+            "You are `{}`{name} on `{account}`, in a {kind}. You are {tier} here; `/help` lists what \
+             you may do.",
+            said.from.id
+        )
+    }
+}
+
+fn turns(number: u32) -> String {
+    match number {
+        1 => "one turn".to_owned(),
+        n => format!("{n} turns"),
+    }
+}

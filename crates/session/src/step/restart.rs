@@ -1,0 +1,126 @@
+//! Time passes and processes end.
+
+use talaria_model::{Answer, Content, Cost, EntryBody, Failure, Inbound, Seq, Usage, Work};
+
+use super::Step;
+use crate::Closed;
+use crate::event::{Effect, Ended};
+use crate::life::{During, Happening, ResumeReason};
+use crate::session::Phase;
+
+/// A turn during which the process died this often is set aside.
+const DEATHS_UNTIL_QUARANTINE: u8 = 3;
+
+impl Step<'_> {
+    pub(super) fn woke(&mut self) {
+        match &self.session.phase {
+            Phase::Asking { expires, .. } if *expires <= self.now => {
+                self.resume(Answer::Expired, Vec::new());
+            }
+            _ => self.give_up_overdue(),
+        }
+        self.give_up_asking();
+    }
+
+    /// Gives up a turn that has had its time or of which nothing is heard any more.
+    pub(super) fn give_up_overdue(&mut self) {
+        let rules = self.session.rules.clone();
+        let failure = match &self.session.phase {
+            Phase::Thinking(hand) | Phase::Interrupting(hand) | Phase::Stopping(hand) => {
+                if hand.deadline <= self.now {
+                    Failure::TimedOut { minutes: rules.turn_limit.as_secs() / 60 }
+                } else if hand.silent_at(rules.silence_limit).is_some_and(|at| at <= self.now) {
+                    Failure::Silent { minutes: rules.silence_limit.as_secs() / 60 }
+                } else {
+                    return;
+                }
+            }
+            Phase::Idle | Phase::Asking { .. } => return,
+        };
+        self.abandon(failure);
+    }
+
+    pub(super) fn restarted(&mut self, ended: Ended) {
+        let (now, rules) = (self.now, self.session.rules.clone());
+        match &mut self.session.phase {
+            Phase::Idle => self.start_next(None),
+            Phase::Thinking(hand) => {
+                let during = hand.during;
+                let stale = !rules.freshness.is_zero()
+                    && hand.silent_at(rules.freshness).is_some_and(|at| at < now);
+                // The time during which nothing ran is not the turn's.
+                hand.deadline = now + rules.turn_limit;
+                hand.heard = now;
+                hand.work = if hand.task.is_answer() { Work::Plain } else { Work::Compression };
+                hand.deaths += u8::from(ended == Ended::Abruptly);
+                if hand.deaths >= DEATHS_UNTIL_QUARANTINE {
+                    self.quarantine();
+                } else if stale {
+                    self.cut_off(ended, during);
+                } else {
+                    self.go_on();
+                }
+            }
+            Phase::Asking { hand, .. } => {
+                hand.heard = now;
+                self.go_on();
+                self.woke();
+            }
+            Phase::Interrupting(_) => {
+                let cost = self.unaccounted();
+                self.interrupted("", Usage::default(), cost);
+            }
+            Phase::Stopping(_) => {
+                let cost = self.unaccounted();
+                self.fail(Failure::Stopped, "", Usage::default(), cost);
+            }
+        }
+        self.ask_again();
+    }
+
+    /// A turn that was cut off too long ago does not go on by itself: the moment may have passed.
+    fn cut_off(&mut self, ended: Ended, during: During) {
+        let text = "A restart cut me off while I was working on this, and that was a while ago. Write \
+                    to me, and I go on.";
+        if let Some(sent) = self.speak(Content::text(text)) {
+            let text = text.to_owned();
+            self.record(EntryBody::Noticed { text, choices: Vec::new(), sent });
+        }
+        let reason = match ended {
+            Ended::Cleanly => ResumeReason::ShutdownTimeout,
+            Ended::Abruptly => ResumeReason::RestartInterrupted,
+        };
+        self.happened(Happening::Cut { reason, at: self.now, during });
+        self.over();
+    }
+
+    /// Sets aside what we cannot deal with, and says so.
+    pub(super) fn stumbled(&mut self, over: Option<(Seq, Inbound)>) {
+        match over {
+            Some((seq, inbound)) => {
+                self.session.at = inbound.to;
+                self.close(seq, Closed::Quarantined("its session panicked three times over it"));
+                self.notice(
+                    "Something went wrong inside me over your last message; I have set it aside.",
+                );
+            }
+            None => {
+                let text = "Something went wrong inside me; the log has the details.";
+                self.abandon(Failure::Model(text.into()));
+            }
+        }
+    }
+
+    fn quarantine(&mut self) {
+        let Some(hand) = self.session.hand() else { return };
+        for seq in hand.seqs.clone() {
+            let closed = Closed::Quarantined("the process died three times during its turn");
+            self.effects.push(Effect::Close { seq, closed });
+        }
+        self.happened(Happening::Stuck);
+        let failure = Failure::Model(
+            "I was interrupted three times while working on this and have set it aside.".into(),
+        );
+        self.fail(failure, "", Usage::default(), Cost::FREE);
+    }
+}

@@ -1,0 +1,95 @@
+//! What is recorded and delivered.
+
+use talaria_model::{Act, Content, Entry, EntryBody, Outbound, OutboundId, TurnId};
+
+use super::Step;
+use crate::event::Effect;
+use crate::heard::inline;
+use crate::session::Waiting;
+
+/// The longest title that is made by itself.
+const LONGEST_OWN_TITLE: usize = 60;
+
+/// The longest title that a person may give.
+pub(super) const LONGEST_TITLE: usize = 100;
+
+impl Step<'_> {
+    /// Delivers what the turn says, under the delivery that its preview already has.
+    pub(super) fn speak(&mut self, mut content: Content) -> Option<OutboundId> {
+        if content.text.trim().is_empty() && content.files.is_empty() {
+            return None;
+        }
+        let session = self.session.id.clone();
+        let next = self.session.deliveries + 1;
+        let beside = self.session.key.side.map(|side| (side, self.session.title.clone()));
+        let hand = self.hand_mut()?;
+        if let (Some((side, title)), 0) = (beside, hand.spoken) {
+            content.text = format!("*In the background, task {side}: {title}*\n\n{}", content.text);
+        }
+        let id = OutboundId { session, delivery: hand.delivery, part: 0 };
+        hand.delivery = next;
+        hand.spoken += 1;
+        let to = hand.to.clone();
+        self.session.deliveries = next;
+        self.effects.push(Effect::Post(Outbound { id: id.clone(), to, act: Act::Post(content) }));
+        Some(id)
+    }
+
+    /// The gateway says something itself.
+    pub(super) fn notice(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.session.deliveries += 1;
+        let (session, delivery) = (self.session.id.clone(), self.session.deliveries);
+        let sent = OutboundId { session, delivery, part: 0 };
+        let act = Act::Post(Content::text(text.clone()));
+        let to = self.session.at.clone();
+        self.effects.push(Effect::Post(Outbound { id: sent.clone(), to, act }));
+        self.record_in(None, EntryBody::Noticed { text, choices: Vec::new(), sent });
+    }
+
+    /// Records what a person typed that is not for the model.
+    pub(super) fn aside(&mut self, said: Waiting) {
+        let Waiting { from, message, .. } = said;
+        self.record(EntryBody::Aside {
+            from,
+            text: message.text,
+            files: message.files,
+            message: message.id,
+        });
+    }
+
+    pub(super) fn record(&mut self, body: EntryBody) {
+        let turn = self.session.hand().map(|hand| hand.turn.clone());
+        self.record_in(turn, body);
+    }
+
+    pub(super) fn record_in(&mut self, turn: Option<TurnId>, body: EntryBody) {
+        self.session.entries += 1;
+        let entry = Entry { number: self.session.entries, at: self.now, turn, body };
+        self.effects.push(Effect::Record { session: self.session.id.clone(), entry });
+    }
+
+    /// A conversation is called after the first thing said in it.
+    pub(super) fn call_after(&mut self, text: &str) {
+        if self.session.title.is_empty() {
+            self.session.title = title(text);
+        }
+    }
+}
+
+/// The first line of what was said, cut at a word.
+fn title(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    shortened(line, LONGEST_OWN_TITLE)
+}
+
+/// A text on one line, cut at a word.
+pub(super) fn shortened(text: &str, longest: usize) -> String {
+    let line = inline(text);
+    if line.chars().count() <= longest {
+        return line;
+    }
+    let cut: String = line.chars().take(longest).collect();
+    let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words);
+    format!("{}…", whole.trim_end())
+}

@@ -1,0 +1,336 @@
+//! Commands, and what the gateway is asked for.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use talaria_model::{Effort, SenderId};
+
+use super::{Talk, check, posted, printed, quiet, rules_with};
+use crate::{
+    Admins, Effect, Footer, Phase, Quick, QuickCommand, Request, Rules, Tiers, Verbosity, Who,
+};
+
+fn own() -> Rules {
+    rules_with(|rules| rules.tiers.admins = Admins::Everyone)
+}
+
+fn texts(rules: Rules, script: &str) -> Vec<String> {
+    posted(&Talk::new(rules).play(script))
+}
+
+#[test]
+fn an_unknown_command_is_answered_with_the_nearest() {
+    let near = texts(quiet(), "alice: /stauts");
+    assert_eq!(near, ["There is no command `/stauts`. Did you mean `/status`?"]);
+    let none = texts(quiet(), "alice: /frobnicate");
+    assert_eq!(none, ["There is no command `/frobnicate`. `/help` lists what there is."]);
+    let path = Talk::new(quiet()).play("alice: /usr/bin/env");
+    assert!(path.iter().any(|effect| matches!(effect, Effect::Start(_))));
+}
+
+#[test]
+fn what_would_change_the_turn_in_hand_is_refused_while_it_runs() {
+    for command in ["retry", "undo", "branch", "compress", "model x", "reasoning high", "resume 1"]
+    {
+        let mut talk = Talk::new(quiet());
+        talk.line("alice: hello");
+        let before = talk.session.phase.clone();
+        let effects = talk.line(&format!("alice: /{command}"));
+        assert!(posted(&effects)[0].starts_with("⏳ Not while I am working"), "{command}");
+        assert_eq!(printed(&effects)[0], "close #2");
+        assert_eq!(talk.session.phase, before);
+    }
+}
+
+#[test]
+fn administrators_commands_need_an_administrator() {
+    let refused = "`/restart` is for administrators.";
+    assert!(texts(quiet(), "alice: /restart")[0].starts_with(refused));
+    let named = || {
+        rules_with(|rules| {
+            let alice = BTreeSet::from([SenderId::literal("alice")]);
+            rules.tiers =
+                Tiers { admins: Admins::Only(alice), others: BTreeSet::from(["usage".into()]) };
+        })
+    };
+    assert!(texts(named(), "bob: /restart")[0].starts_with(refused));
+    assert!(texts(named(), "bob: /new")[0].contains("for administrators"));
+    assert!(texts(named(), "bob: /usage")[0].contains("tokens in all"));
+    assert!(texts(named(), "bob: /whoami")[0].contains("not an administrator"));
+    assert!(texts(named(), "alice: /whoami")[0].contains("`alice`"));
+    let effects = Talk::new(named()).play("alice: /restart");
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Ask { request: Request::Restart, .. }))
+    );
+}
+
+#[test]
+fn what_the_session_does_not_know_is_asked_for_and_told() {
+    for (line, request) in [
+        ("/sessions", "Lives"),
+        ("/resume", "Lives"),
+        ("/resume whales", r#"Resume("whales")"#),
+        ("/search blue whale", r#"Search("blue whale")"#),
+        ("/history 5", "History { last: 5 }"),
+        ("/history 9999", "History { last: 50 }"),
+        ("/history", "History { last: 10 }"),
+        ("/model", "Models"),
+        ("/model opus", r#"Model("opus")"#),
+        ("/platforms", "Platforms"),
+        ("/sethome", "SetHome"),
+        ("/reload", "Reload"),
+        ("/restart", "Restart"),
+    ] {
+        let mut talk = Talk::new(own());
+        let effects = talk.line(&format!("alice: {line}"));
+        assert_eq!(
+            printed(&effects),
+            [
+                "take #1".to_owned(),
+                format!("record aside alice: {line}"),
+                format!("ask #1: {request}")
+            ]
+        );
+        let told = talk.line("told 1: Here you are.");
+        assert_eq!(
+            printed(&told),
+            ["post 1: Here you are.", "record notice: Here you are.", "close #1"]
+        );
+        assert_eq!(talk.line("told 1: Twice."), [], "{line}");
+    }
+}
+
+#[test]
+fn a_request_that_nobody_answers_ends_with_a_word() {
+    let mut talk = Talk::new(own());
+    talk.line("alice: /sessions");
+    assert_eq!(talk.session.wake_at().map(|at| at.since(talk.now)), Some(Duration::from_secs(300)));
+    assert!(talk.session.is_restless());
+    let effects = talk.line("later: 300");
+    assert_eq!(printed(&effects)[0], "ignore #1: the request was not answered in time");
+    assert!(!talk.session.is_restless());
+}
+
+#[test]
+fn requests_have_a_bound() {
+    let mut talk = Talk::new(own());
+    for _ in 0..16 {
+        talk.line("alice: /sessions");
+    }
+    let effects = talk.line("alice: /sessions");
+    assert!(posted(&effects)[0].starts_with("Too many requests"));
+    assert_eq!(printed(&effects)[0], "close #17");
+}
+
+#[test]
+fn a_restart_is_announced_by_the_one_that_comes_back_and_programs_are_not_run_twice() {
+    check_own(
+        "alice: /restart / restart",
+        &["close #1", "post 1: I am back.", "record notice: I am back."],
+    );
+    let mut talk = Talk::new(rules_with(|rules| {
+        rules.tiers.admins = Admins::Everyone;
+        rules.quick = vec![quick("deploy", Quick::Run)];
+    }));
+    let effects = talk.line("alice: /deploy");
+    assert_eq!(printed(&effects)[2], r#"ask #1: Run("deploy")"#);
+    let effects = talk.line("crash");
+    assert_eq!(posted(&effects), ["A restart cut that off; I have not run it again."]);
+    check_own("alice: /sessions / crash", &["ask #1: Lives"]);
+}
+
+#[track_caller]
+fn check_own(script: &str, expected: &[&str]) {
+    super::check_with(own(), script, expected);
+}
+
+fn quick(name: &str, does: Quick) -> QuickCommand {
+    QuickCommand { name: name.into(), help: "mine".into(), who: Who::Anyone, does }
+}
+
+#[test]
+fn an_alias_stands_for_a_command_or_for_words() {
+    let rules = || {
+        rules_with(|rules| {
+            rules.quick = vec![
+                quick("find", Quick::Alias("/search".into())),
+                quick("morning", Quick::Alias("Good morning! What is new?".into())),
+                quick("loop", Quick::Alias("/loop".into())),
+                quick("later", Quick::Alias("/background".into())),
+                QuickCommand { who: Who::Admin, ..quick("deploy", Quick::Run) },
+            ];
+        })
+    };
+    let effects = Talk::new(rules()).play("alice: /find blue whale");
+    assert_eq!(printed(&effects)[2], r#"ask #1: Search("blue whale")"#);
+    let effects = Talk::new(rules()).play("alice: /morning dear");
+    assert_eq!(printed(&effects)[1], "record alice: Good morning! What is new? dear");
+    assert_eq!(texts(rules(), "alice: /loop"), ["The alias `/loop` leads back to itself."]);
+    assert!(texts(rules(), "alice: /deploy")[0].contains("administrators"));
+    assert!(texts(rules(), "alice: /help")[0].contains("`/find` — mine"));
+    assert!(!texts(rules(), "alice: /help")[0].contains("/deploy"));
+    let effects = Talk::new(rules()).play("alice: /later look it up");
+    assert!(printed(&effects)[0].starts_with("forward #1 to "));
+}
+
+#[test]
+fn preferences_are_kept_and_given_to_every_turn() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: /model opus / told 1: model big-opus / alice: /reasoning high");
+    let effects = talk.line("alice: hello");
+    let Some(Effect::Start(start)) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(start.model.as_deref(), Some("big-opus"));
+    assert_eq!(start.effort, Some(Effort::High));
+    let effects = talk.line("crash");
+    let Some(Effect::Start(start)) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(start.model.as_deref(), Some("big-opus"));
+    talk.play("agent: finishes hi / alice: /model default / alice: /reasoning default");
+    assert_eq!(talk.session.preferences.model, None);
+    assert_eq!(talk.session.preferences.effort, None);
+    let unknown = texts(quiet(), "alice: /reasoning harder").remove(0);
+    assert!(unknown.starts_with("There is no such effort. Say `off`, "), "{unknown}");
+    assert!(unknown.ends_with("`max` or `default`."), "{unknown}");
+}
+
+#[test]
+fn verbose_tells_of_calls_and_footer_of_what_an_answer_used() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: /verbose / alice: hello");
+    assert_eq!(talk.session.preferences.verbosity, Verbosity::Names);
+    assert_eq!(posted(&talk.line("agent: wants read_file")), ["⚙ `read_file`"]);
+    talk.line("alice: /verbose arguments");
+    assert_eq!(posted(&talk.line("agent: wants read_file")), [r#"⚙ `read_file {"a":1}`"#]);
+    talk.play("alice: /verbose off / alice: /footer on");
+    assert_eq!(talk.session.preferences.footer, Footer::On);
+    assert_eq!(posted(&talk.line("agent: wants read_file")), Vec::<String>::new());
+    let effects = talk.line("agent: finishes Done.");
+    assert_eq!(posted(&effects), ["Done.\n\n*400 in · 40 out · $0.0040*"], "over the turn");
+    assert_eq!(printed(&effects)[1], "record answer: Done.", "the model does not read its footer");
+    assert_eq!(texts(quiet(), "alice: /footer maybe"), ["Say `on` or `off`."]);
+    assert_eq!(texts(quiet(), "alice: /verbose much"), ["Say `off`, `names` or `arguments`."]);
+}
+
+#[test]
+fn a_title_is_shown_and_set() {
+    let mut talk = Talk::new(quiet());
+    let long = format!("alice: /title My\tplan {}", "x".repeat(200));
+    talk.line(&long);
+    assert!(talk.session.title.starts_with("My plan"), "{}", talk.session.title);
+    assert!(talk.session.title.chars().count() <= 101);
+    talk.line("alice: /title Whales");
+    assert_eq!(posted(&talk.line("alice: /title")), ["This conversation is called “Whales”."]);
+    talk.play("alice: hello");
+    assert_eq!(talk.session.title, "Whales");
+}
+
+#[test]
+fn status_and_usage_say_how_it_stands() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: finishes hi");
+    let status = posted(&talk.line("alice: /status")).remove(0);
+    assert!(status.contains("“hello”") && status.contains("idle"), "{status}");
+    assert!(status.contains("2026-11-15 09:30") && status.contains("$0.0010"), "{status}");
+    let usage = posted(&talk.line("alice: /usage")).remove(0);
+    assert!(usage.contains("110 tokens in all") && usage.contains("100 read"), "{usage}");
+    assert!(posted(&talk.play("alice: more / alice: /status"))[0].contains("working"));
+}
+
+#[test]
+fn a_platforms_greeting_is_not_answered() {
+    check("alice: /start", &["ignore #1: a platform's own greeting"]);
+}
+
+#[test]
+fn how_to_pair_says_what_is_true() {
+    let theirs = &texts(own(), "alice: /pair")[0];
+    assert!(theirs.contains("is you") && !theirs.contains("/reload"), "{theirs}");
+    let admins = Admins::Only(["alice"].map(SenderId::literal).into());
+    let listed = &texts(rules_with(|rules| rules.tiers.admins = admins), "alice: /pair")[0];
+    assert!(listed.contains(".allow` in the configuration"), "{listed}");
+    assert!(listed.ends_with("Add the person's id there and `/reload`."), "{listed}");
+}
+
+#[test]
+fn compressing_is_a_turn_that_ends_without_an_answer() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: finishes hi");
+    let effects = talk.line("alice: /compress the plan");
+    assert_eq!(
+        printed(&effects),
+        ["close #2", "record aside alice: /compress the plan", "start turn 2, compress"]
+    );
+    let Some(Effect::Start(start)) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(start.task, talaria_model::Task::Compress { focus: Some("the plan".into()) });
+    let effects = talk.line("agent: compressed 2");
+    assert_eq!(printed(&effects)[0], "record summary of 0 to 2: all of it");
+    assert_eq!(posted(&effects).len(), 1);
+    assert_eq!(talk.line("agent: finishes "), []);
+    assert_eq!(talk.session.phase, Phase::Idle);
+    assert_eq!(texts(quiet(), "alice: /compress"), ["There is nothing to summarise yet."]);
+    let nothing = "alice: a / agent: finishes b / alice: /compress / agent: declines Too short.";
+    assert_eq!(texts(quiet(), nothing), ["Too short."]);
+}
+
+#[test]
+fn a_summary_in_the_midst_of_a_turn_is_recorded_without_a_word() {
+    check(
+        "alice: a / agent: finishes b / alice: c / agent: compressed 2",
+        &["record summary of 0 to 2: all of it"],
+    );
+}
+
+#[test]
+fn something_done_beside_the_conversation_has_a_session_of_its_own() {
+    let mut talk = Talk::new(rules_with(|rules| rules.background = 2));
+    let effects = talk.line("alice: /background look it up");
+    assert_eq!(
+        printed(&effects),
+        [
+            "forward #1 to agent:main:web:dm:c:side-1",
+            "record aside alice: /background look it up",
+            "post 1: ⏳ Task 1 runs in the background; its answer comes here.",
+            "record notice: ⏳ Task 1 runs in the background; its answer comes here.",
+        ]
+    );
+    assert_eq!(talk.session.phase, Phase::Idle);
+    talk.line("alice: /bg and this");
+    let effects = talk.line("alice: /btw too much");
+    assert!(posted(&effects)[0].starts_with("2 tasks run in the background already"));
+    talk.line("side 1 over");
+    assert_eq!(talk.session.background.len(), 1);
+    let effects = talk.line("alice: /stop");
+    assert!(printed(&effects).contains(&"pass agent:main:web:dm:c:side-2: Stop".to_owned()));
+    talk.line("side 2 over");
+    assert!(talk.session.background.is_empty());
+}
+
+#[test]
+fn a_session_beside_answers_in_the_chat_and_asks_nobody() {
+    let mut talk = Talk::new(quiet());
+    talk.session.key = talk.session.key.beside(1);
+    let effects = talk.line("alice: /background look it up");
+    assert_eq!(
+        printed(&effects),
+        ["bind #1 to turn 1", "record alice: look it up", "start turn 1"]
+    );
+    let Some(Effect::Start(start)) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(start.attended, talaria_model::Attended::No);
+    assert_eq!(printed(&talk.line("agent: asks Sure?")), ["tell turn 1: Expired"]);
+    talk.line("agent: returns call");
+    let effects = talk.line("agent: finishes Found it.");
+    assert_eq!(posted(&effects), ["*In the background, task 1: look it up*\n\nFound it."]);
+    assert_eq!(printed(&effects)[1], "record answer: Found it.");
+    assert_eq!(printed(&effects)[2], "pass agent:main:web:dm:c: SideOver(1)");
+    let over = printed(&talk.line("passed stop"));
+    assert_eq!(over, ["pass agent:main:web:dm:c: SideOver(1)"], "it says again that it is done");
+}
+
+#[test]
+fn a_session_beside_can_be_stopped() {
+    let mut talk = Talk::new(quiet());
+    talk.session.key = talk.session.key.beside(1);
+    talk.line("alice: /background look it up");
+    assert_eq!(printed(&talk.line("passed stop")), ["tell turn 1: stop"]);
+}
