@@ -95,7 +95,9 @@ pub(super) async fn run(binary: &Path, folder: &Path, backlog: Backlog) -> Resul
         watching.take(&act.chat, &mentioned(&act.text));
         Conduct::Does
     });
-    let home = Home::below(folder, vendor.address(), &llm.base_url(), Clutter::default())?;
+    // Each message is to be answered, not to interrupt the answer to the one before it.
+    let steer = Clutter { sections: "agent: {busy_input_mode: steer}\n", ..Clutter::default() };
+    let home = Home::below(folder, vendor.address(), &llm.base_url(), steer)?;
     let begun = Instant::now();
     fill(home.path(), backlog).await?;
     let filled = begun.elapsed();

@@ -242,8 +242,15 @@ impl<'a> Court<'a> {
                     Some(rest) => *left = rest,
                     None => self.accuse(What::Stray(shown.text.clone()), None, shown.place()),
                 }
-            } else if tokens.is_empty() && Notice::of(&shown.text) == Notice::Unknown {
-                self.accuse(What::Stray(shown.text.clone()), None, shown.place());
+            } else if tokens.is_empty() {
+                let is_stray = match Notice::of(&shown.text) {
+                    Notice::Unknown => true,
+                    Notice::Anew => !self.was_closed(shown),
+                    _ => false,
+                };
+                if is_stray {
+                    self.accuse(What::Stray(shown.text.clone()), None, shown.place());
+                }
             }
             let strangers = tokens.iter().filter(|token| {
                 let said = evidence.said.get(token);
@@ -253,6 +260,16 @@ impl<'a> Court<'a> {
                 self.accuse(What::WrongChat, Some(stranger), shown.place());
             }
         }
+    }
+
+    /// Whether something closed a conversation in a chat: a message that was set aside, or a stop.
+    fn was_closed(&self, shown: &Visible) -> bool {
+        let said = self.evidence.said.values().chain(&self.evidence.others);
+        let mut here = said.filter(|said| said.account == shown.account && said.chat == shown.chat);
+        here.any(|said| {
+            let row = self.evidence.journal.get(&(said.account.to_owned(), said.number));
+            said.kind == Kind::Control || row == Some(&Row::SetAside)
+        })
     }
 
     /// Within each answer: every word once unless marked, in order, and whole or followed.
@@ -410,18 +427,21 @@ enum Notice {
     SetAside,
     Stopped,
     Fresh,
+    /// What was set aside or stopped closed the conversation.
+    Anew,
     Unknown,
 }
 
 impl Notice {
     fn of(text: &str) -> Self {
-        const KNOWN: [(&str, Notice); 6] = [
-            ("Conversation `", Notice::Status),
+        const KNOWN: [(&str, Notice); 7] = [
+            ("\n- begun ", Notice::Status),
             (SET_ASIDE, Notice::SetAside),
             ("Stopped.", Notice::Stopped),
             ("Stopping.", Notice::Stopped),
             ("Nothing is running.", Notice::Fresh),
             ("A new conversation.", Notice::Fresh),
+            ("This is a new conversation: the last one is closed.", Notice::Anew),
         ];
         KNOWN.iter().find(|(words, _)| text.contains(words)).map_or(Self::Unknown, |known| known.1)
     }
@@ -470,9 +490,10 @@ mod tests {
             let person = format!("{chat}-person");
             let (chat, at) = (chat.to_owned(), Duration::ZERO);
             let said = Said { account: "plain", chat, person, number, kind, at };
-            let row = if kind == Kind::Status { Row::Handled } else { Row::Bound };
+            let is_command = matches!(kind, Kind::Status | Kind::Control);
+            let row = if is_command { Row::Handled } else { Row::Bound };
             self.evidence.journal.insert(("plain".to_owned(), number), row);
-            if kind == Kind::Status {
+            if is_command {
                 self.evidence.others.push(said);
             } else {
                 self.evidence.said.insert(token, said);
@@ -644,7 +665,7 @@ mod tests {
 
     #[test]
     fn a_notice_comes_once_and_nothing_comes_unasked() {
-        let status = "Conversation `x`: idle.";
+        let status = "Conversation (`x`): idle.\n- begun today, 0 turns, 0 waiting";
         let asked = || plant().said("a", Kind::Status);
         assert_eq!(asked().text("a", status).check(), [""; 0]);
         assert_eq!(
@@ -655,6 +676,15 @@ mod tests {
         assert_eq!(asked().text("a", status).text("a", status).check().len(), 1);
         assert_eq!(plant().text("a", status).check().len(), 1);
         assert_eq!(plant().text("a", "hm").check(), ["plain/a got \"hm\" for no reason"]);
+    }
+
+    #[test]
+    fn a_conversation_begins_anew_only_where_something_closed_the_last_one() {
+        let anew =
+            "◐ This is a new conversation: the last one is closed. What was said stays searchable.";
+        assert_eq!(plant().said("a", Kind::Control).text("a", anew).check(), [""; 0]);
+        assert_eq!(plant().said("b", Kind::Control).text("a", anew).check().len(), 1);
+        assert_eq!(plant().text("a", anew).check().len(), 1);
     }
 
     #[test]

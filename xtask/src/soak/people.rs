@@ -243,10 +243,17 @@ impl Person {
 
     /// Says something that makes the model ask, waits for the question and answers it.
     async fn be_asked(&mut self) -> usize {
-        let token = self.say(None, ASK_ME, Kind::Talk);
-        let (name, platform) = (token.to_string(), self.platform);
+        let platform = self.platform;
         let chat = self.chats.last().expect("a chat was begun").clone();
         let vendors = self.vendors.clone();
+        let set_aside = || {
+            let is_it = |text: &str| text.contains("set it aside");
+            vendors[platform]
+                .read(|truth| truth.shown_in(&chat).filter(|shown| is_it(&shown.text)).count())
+        };
+        let before = set_aside();
+        let token = self.say(None, ASK_ME, Kind::Talk);
+        let name = token.to_string();
         let asked = || {
             vendors[platform].read(|truth| {
                 let mut shown = truth.shown_in(&chat);
@@ -254,12 +261,8 @@ impl Person {
                 shown.find(|shown| is_it(&shown.text)).map(|shown| shown.choices.clone())
             })
         };
-        let is_over = || {
-            // Set aside before it could ask.
-            vendors[platform].read(|truth| {
-                truth.shown_in(&chat).any(|shown| shown.text.contains("set it aside"))
-            })
-        };
+        // It can be set aside before it asks. Earlier messages may have been, too.
+        let is_over = || set_aside() > before;
         let choices = loop {
             match asked() {
                 Some(choices) => break choices,
