@@ -229,7 +229,10 @@ impl<'a> Court<'a> {
                 self.readings.entry(answer).or_default().pieces.push(piece);
             }
             // A question or a refusal names its message and has no words of an answer.
-            let is_sentence = !tokens.is_empty() && words_in(&shown.text).is_empty();
+            // The title of a conversation is what was said in it first.
+            let is_sentence = !tokens.is_empty()
+                && words_in(&shown.text).is_empty()
+                && Notice::of(&shown.text) != Notice::Status;
             let place = (shown.account, &shown.chat, &shown.text);
             if is_sentence && !is_marked(&shown.text) && !questions.insert(place) {
                 self.accuse(What::Repeated, tokens.first().copied(), shown.place());
