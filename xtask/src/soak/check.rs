@@ -427,6 +427,7 @@ enum Excuse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Notice {
     Status,
+    Rest,
     SetAside,
     Stopped,
     Fresh,
@@ -437,8 +438,10 @@ enum Notice {
 
 impl Notice {
     fn of(text: &str) -> Self {
-        const KNOWN: [(&str, Notice); 7] = [
+        const KNOWN: [(&str, Notice); 8] = [
             ("\n- begun ", Notice::Status),
+            // Where messages are short, a status is several.
+            ("- last prompt ", Notice::Rest),
             (SET_ASIDE, Notice::SetAside),
             ("Stopped.", Notice::Stopped),
             ("Stopping.", Notice::Stopped),
