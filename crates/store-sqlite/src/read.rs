@@ -255,12 +255,14 @@ pub(crate) fn conversations(
 ) -> Read<Vec<Summary>> {
     // What is listed is chosen before it is read: the rows are large.
     let summary = |row: &Row<'_>| {
-        let Json(session) = row.get(0)?;
-        Ok(Summary::of(&session))
+        let (Json(session), unread): (_, bool) = (row.get(0)?, row.get(1)?);
+        let summary = Summary::of(&session);
+        Ok(Summary { busy: summary.busy || unread, ..summary })
     };
     match account {
         None => {
-            let sql = "SELECT s.session
+            let sql = "SELECT s.session, EXISTS (
+                     SELECT 1 FROM journal j WHERE j.conversation = s.conversation AND j.state = 0)
                  FROM (SELECT conversation FROM session
                        ORDER BY updated DESC, conversation DESC LIMIT ?) r
                      JOIN session s ON s.conversation = r.conversation
@@ -269,7 +271,9 @@ pub(crate) fn conversations(
         }
         Some(account) => {
             let sql = concat!(
-                "SELECT s.session FROM (SELECT s.conversation FROM ",
+                "SELECT s.session, EXISTS (
+                     SELECT 1 FROM journal j WHERE j.conversation = s.conversation AND j.state = 0)
+                  FROM (SELECT s.conversation FROM ",
                 conversations!(),
                 " JOIN session s ON s.conversation = c.id WHERE a.name = ?
                   ORDER BY s.updated DESC, s.conversation DESC LIMIT ?) r

@@ -694,7 +694,11 @@ impl Store for MemoryStore {
             .filter_map(|key| kept.sessions.get(key))
             .collect();
         sessions.sort_by_key(|session| std::cmp::Reverse(session.updated));
-        Ok(sessions.into_iter().take(limit).map(Summary::of).collect())
+        let summaries = sessions.into_iter().take(limit).map(|session| {
+            let summary = Summary::of(session);
+            Summary { busy: summary.busy || kept.has_unread(&session.key), ..summary }
+        });
+        Ok(summaries.collect())
     }
 
     async fn transcript(

@@ -18,7 +18,7 @@ pub struct Summary {
     pub title: String,
     /// When something happened last.
     pub updated: Timestamp,
-    /// Whether a turn is in hand.
+    /// Whether a turn is in hand, or something that was said is still to be read.
     pub busy: bool,
     /// Turns in its present life.
     pub turns: u32,
@@ -29,7 +29,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The line for a session.
+    /// The line for a session of which nothing is unread.
     pub fn of(session: &Session) -> Self {
         Self {
             key: session.key.clone(),

@@ -25,6 +25,8 @@ pub(super) struct Evidence {
     /// What people can read, per account and in the order in which it appeared.
     pub(super) shown: Vec<Visible>,
     pub(super) journal: HashMap<(String, u64), Row>,
+    /// The turn that each message became part of.
+    pub(super) turns: HashMap<(String, u64), String>,
     /// How often the gateway was killed after each message.
     pub(super) kills: HashMap<Token, usize>,
     /// How many parcels were given up, per account and chat. People are told of them.
@@ -357,14 +359,30 @@ impl<'a> Court<'a> {
             return Some(Excuse::SetAside);
         }
         let explained = match said.kind {
-            Kind::Refused => self.shown_in(said).any(|shown| {
-                shown.text.contains("refused the request")
-                    && mentioned(&shown.text).contains(&token)
-            }),
+            Kind::Refused => self.is_refused(token, said),
             Kind::Unruly => row == Some(Row::Ignored) || reads(Notice::Stopped),
+            // What says why its turn failed is about each message of the turn.
+            Kind::Talk => self.shares_a_refusal(said),
             _ => false,
         };
         explained.then_some(Excuse::Explained)
+    }
+
+    fn is_refused(&self, token: Token, said: &Said) -> bool {
+        self.shown_in(said).any(|shown| {
+            shown.text.contains("refused the request") && mentioned(&shown.text).contains(&token)
+        })
+    }
+
+    /// Whether a message shared its turn with one that the model refused.
+    fn shares_a_refusal(&self, said: &Said) -> bool {
+        let turn = |said: &Said| self.evidence.turns.get(&(said.account.to_owned(), said.number));
+        let Some(shared) = turn(said) else { return false };
+        self.evidence.said.iter().any(|(token, other)| {
+            other.kind == Kind::Refused
+                && turn(other) == Some(shared)
+                && self.is_refused(*token, other)
+        })
     }
 
     fn shown_in(&self, said: &Said) -> impl Iterator<Item = &Visible> {
@@ -653,6 +671,21 @@ mod tests {
         assert_eq!(aside(Row::Bound, notice, 3).len(), 1);
         assert_eq!(aside(Row::SetAside, "Nothing is running.", 3).len(), 1);
         assert_eq!(aside(Row::SetAside, notice, 2).len(), 1);
+    }
+
+    #[test]
+    fn a_refusal_is_about_every_message_of_its_turn_and_about_no_other() {
+        let refused = |turn_of_the_first: &str, notice: &str| {
+            let mut plant = plant().said("a", Kind::Talk).said("a", Kind::Refused);
+            let turns = &mut plant.evidence.turns;
+            turns.insert(("plain".into(), 1), turn_of_the_first.into());
+            turns.insert(("plain".into(), 2), "s/1".into());
+            plant.text("a", notice).check()
+        };
+        let notice = "The model refused the request: not tok0000002";
+        assert_eq!(refused("s/1", notice), [""; 0]);
+        assert_eq!(refused("s/2", notice).len(), 1);
+        assert_eq!(refused("s/1", "A new conversation.").len(), 2);
     }
 
     #[test]

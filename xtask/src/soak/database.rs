@@ -12,6 +12,8 @@ use super::check::Row;
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) journal: HashMap<(String, u64), Row>,
+    /// The turn that each message became part of.
+    pub(super) turns: HashMap<(String, u64), String>,
     /// What was given up, per account and chat.
     pub(super) given_up: HashMap<(String, String), Vec<String>>,
     /// What is wrong with the database as such.
@@ -57,13 +59,16 @@ pub(super) fn read(home: &Path) -> Result<Record> {
         record.given_up.entry(place).or_default().push(what);
     }
     let mut rows = conn.prepare(
-        "SELECT a.name, substr(j.event, 2), j.state FROM journal j JOIN account a ON a.id = j.account",
+        "SELECT a.name, substr(j.event, 2), j.state, j.detail FROM journal j
+             JOIN account a ON a.id = j.account",
     )?;
     let rows = rows.query_map([], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
+        let (account, number): (String, String) = (row.get(0)?, row.get(1)?);
+        let (state, detail): (i64, Option<String>) = (row.get(2)?, row.get(3)?);
+        Ok((account, number, state, detail))
     })?;
     for row in rows {
-        let (account, number, state) = row?;
+        let (account, number, state, detail) = row?;
         let state = match state {
             2 => Row::Bound,
             3 => Row::Handled,
@@ -73,6 +78,9 @@ pub(super) fn read(home: &Path) -> Result<Record> {
             _ => Row::Open,
         };
         let number = number.parse().with_context(|| format!("an event is named e{number}"))?;
+        if let (Row::Bound, Some(turn)) = (state, detail) {
+            record.turns.insert((account.clone(), number), turn);
+        }
         if record.journal.insert((account.clone(), number), state).is_some() {
             record.complaints.push(format!("{account}: e{number} is in the journal twice"));
         }

@@ -208,6 +208,7 @@ impl World {
                 .map(|(token, said)| (*token, pages.kills_after(said.at)))
                 .collect(),
             journal: Default::default(),
+            turns: Default::default(),
             given_up: Default::default(),
             shown,
         }
@@ -217,7 +218,8 @@ impl World {
         let record = database::read(home)?;
         let given_up = record.given_up.iter().map(|(place, lost)| (place.clone(), lost.len()));
         let given_up = given_up.collect();
-        let evidence = Evidence { journal: record.journal, given_up, ..self.evidence() };
+        let evidence =
+            Evidence { journal: record.journal, turns: record.turns, given_up, ..self.evidence() };
         let judgement = check::judge(&evidence);
         let mut violations = record.complaints;
         for (vendor, platform) in self.vendors.iter().zip(&PLATFORMS) {

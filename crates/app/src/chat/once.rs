@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use talaria_clock::{Clock, Sleep};
-use talaria_model::FileRef;
+use talaria_model::{EventId, FileRef};
 use talaria_platforms::terminal::wire::{
     Doing, Event, Heard, Kind, LONGEST_HISTORY, Posted, Press, Say, Stop, drafted,
 };
@@ -70,11 +70,15 @@ pub(super) async fn once(
                             if let Some(question) = &open {
                                 remark(&reminder(question));
                             }
-                            reply.expect();
-                            saying = Some(insist(&socket, worded(text, open.as_ref()), &clock));
+                            let word = worded(text, open.as_ref());
+                            reply.expect(&word);
+                            saying = Some(insist(&socket, word, &clock));
                         }
                     }
                     if let Some(exit) = reply.hear(&event) {
+                        if reply.last.is_none() {
+                            remark("The agent has nothing to say to that.\n");
+                        }
                         return Ok(Ended { exit, files: reply.files });
                     }
                 }
@@ -100,7 +104,7 @@ pub(super) async fn once(
                 _ => bail!("the gateway cannot be reached"),
             },
             Some(()) = interruptions.next() => {
-                if reply.state != State::Expecting {
+                if reply.state == State::Stopping {
                     return Ok(Ended { exit: Exit::Failed, files: reply.files });
                 }
                 reply.state = State::Stopping;
@@ -150,6 +154,8 @@ struct Reply<W> {
     write: W,
     seen: Seen,
     state: State,
+    /// What we say.
+    said: Option<EventId>,
     /// The question that the past ends with.
     open: Option<Posted>,
     last: Option<Kind>,
@@ -162,6 +168,9 @@ enum State {
     Before,
     /// What comes is the answer.
     Expecting,
+    /// The same, and what was said is among what we are told: once the conversation is idle, there
+    /// will be no more.
+    Heard,
     /// The person does not want to wait for it.
     Stopping,
 }
@@ -174,14 +183,18 @@ impl<W: FnMut(&str)> Reply<W> {
             write,
             seen: Seen::default(),
             state: State::Before,
+            said: None,
             open: None,
             last: None,
             files: Vec::new(),
         }
     }
 
-    fn expect(&mut self) {
+    fn expect(&mut self, word: &Word) {
         self.state = State::Expecting;
+        if let Word::Say(say) = word {
+            self.said = Some(say.id.clone());
+        }
         (self.write)(&self.paper.work());
     }
 
@@ -206,7 +219,13 @@ impl<W: FnMut(&str)> Reply<W> {
             Event::Hello { doing: Doing::Idle, .. } | Event::Turned { doing: Doing::Idle } => {
                 self.over()
             }
-            Event::Hello { .. } | Event::Turned { .. } | Event::Said(_) => None,
+            Event::Said(said) => {
+                if self.state == State::Expecting && said.id.is_some() && said.id == self.said {
+                    self.state = State::Heard;
+                }
+                None
+            }
+            Event::Hello { .. } | Event::Turned { .. } => None,
         }
     }
 
@@ -224,11 +243,13 @@ impl<W: FnMut(&str)> Reply<W> {
         }
     }
 
-    /// Nothing more will come, if anything has come at all.
+    /// Nothing more will come, unless nobody has heard yet what was said.
     fn over(&self) -> Option<Exit> {
-        self.last.map(|kind| match (kind, self.state) {
-            (Kind::Failure, _) | (_, State::Stopping) => Exit::Failed,
-            (Kind::Answer | Kind::Notice | Kind::Question, _) => Exit::Done,
-        })
+        match (self.last, self.state) {
+            (Some(Kind::Failure), _) | (Some(_), State::Stopping) => Some(Exit::Failed),
+            (Some(Kind::Answer | Kind::Notice | Kind::Question), _) => Some(Exit::Done),
+            (None, State::Heard) => Some(Exit::Done),
+            (None, _) => None,
+        }
     }
 }

@@ -181,6 +181,14 @@ async fn a_turn_that_ends_without_a_last_word_ends() {
 }
 
 #[tokio::test]
+async fn an_agent_that_keeps_silent_is_not_waited_for() {
+    let bench = Bench::with([vec![finished("NO_REPLY")]]).await;
+    let (ended, written, remarked) = bench.ask_aside(Display::Plain, "fyi").await;
+    assert_eq!((ended.exit, written), (Exit::Done, String::new()));
+    assert_eq!(remarked, "The agent has nothing to say to that.\n");
+}
+
+#[tokio::test]
 async fn a_failure_is_told_and_ends_in_failure() {
     let bench = Bench::with([vec![]]).await;
     assert_eq!(bench.ask("hi").await, (Exit::Failed, "The script ended.\n".into()));

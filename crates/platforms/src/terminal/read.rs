@@ -56,7 +56,7 @@ pub(super) async fn stream(
     let attached =
         desk.audience.attach(&chat).ok_or(Refusal::TryAgain("too many terminals are attached"))?;
     let at = desk.address(chat);
-    let doing = desk.doing(&at).await?;
+    let doing = desk.doing(&at).await?.unwrap_or(Doing::Idle);
     if doing == Doing::Idle {
         desk.audience.idle(&at.chat.id);
     }
@@ -112,8 +112,12 @@ impl Listener {
                 }
                 () = self.desk.clock.sleep(LOOK_EVERY), if self.doing == Doing::Busy => {
                     match self.desk.doing(&self.at).await {
-                        Ok(Doing::Idle) => Line::of(&Event::Turned { doing: Doing::Idle }, Doing::Idle)?,
-                        Ok(Doing::Busy) | Err(_) => continue,
+                        Ok(Some(Doing::Idle)) => {
+                            Line::of(&Event::Turned { doing: Doing::Idle }, Doing::Idle)?
+                        }
+                        // Something was said, and nobody has looked at it yet.
+                        Ok(None) => continue,
+                        Ok(Some(Doing::Busy)) | Err(_) => continue,
                     }
                 }
             };
@@ -124,17 +128,17 @@ impl Listener {
 }
 
 impl Desk {
-    /// What a conversation is doing.
-    pub(super) async fn doing(&self, at: &Address) -> Result<Doing, ArchiveError> {
+    /// What a conversation is doing, if it has begun.
+    pub(super) async fn doing(&self, at: &Address) -> Result<Option<Doing>, ArchiveError> {
         let conversations = self.archive.conversations(CONVERSATIONS).await?;
         let found = conversations.into_iter().find(|conversation| conversation.at == *at);
-        Ok(found.map_or(Doing::Idle, |conversation| Listed::from(conversation).doing))
+        Ok(found.map(|conversation| Listed::from(conversation).doing))
     }
 
     /// What is posted, with what the past already knows about it.
     pub(super) async fn posted(&self, at: &Address, id: &OutboundId, content: &Content) -> Posted {
         // Unread means busy: the listener looks again.
-        let doing = self.doing(at).await.unwrap_or(Doing::Busy);
+        let doing = self.doing(at).await.map_or(Doing::Busy, |doing| doing.unwrap_or(Doing::Idle));
         let recent = self.archive.history(at, None, RECENT).await.unwrap_or_default();
         let entry = recent.into_iter().rev().map(|recorded| recorded.entry);
         let kind = match entry.into_iter().find(|entry| was_sent_as(entry, id)) {

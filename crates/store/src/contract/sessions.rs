@@ -246,6 +246,9 @@ pub async fn conversations_are_listed_by_last_use(harness: &dyn Harness) {
     let summary = store.conversations(None, 1).await.expect("reads").remove(0);
     assert_eq!((summary.key, summary.turns), (key("b", "newest"), 3));
     assert_eq!(summary.at, address(&key("b", "newest")));
+    admit(&*store, &key("b", "newest"), "2").await;
+    let summary = store.conversations(None, 1).await.expect("reads").remove(0);
+    assert!(summary.busy, "what is unread is still to be answered");
 }
 
 pub async fn restless_sessions_are_found_page_by_page(harness: &dyn Harness) {
