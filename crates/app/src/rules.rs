@@ -82,6 +82,7 @@ fn rules(config: &Config, reset: &ResetSettings, notify: Notify, tiers: Tiers) -
             notify,
         },
         zone: config.timezone.clone().unwrap_or_else(TimeZone::system),
+        model: config.model.clone(),
         tiers,
         quick: config.quick_commands.iter().map(|(name, quick)| of_quick(name, quick)).collect(),
     }

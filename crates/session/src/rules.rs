@@ -37,6 +37,8 @@ pub struct Rules {
     pub reset: ResetPolicy,
     /// Whose day it is.
     pub zone: TimeZone,
+    /// The model that answers where nobody has chosen another, by its name in the configuration.
+    pub model: Option<String>,
     /// Who may give which command.
     pub tiers: Tiers,
     /// Commands from the configuration.
@@ -66,6 +68,7 @@ impl Default for Rules {
             stop: AfterStop::default(),
             reset: ResetPolicy::default(),
             zone: TimeZone::UTC,
+            model: None,
             tiers: Tiers::default(),
             quick: Vec::new(),
         }

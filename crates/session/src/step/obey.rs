@@ -326,7 +326,7 @@ impl Step<'_> {
             format!("- begun {begun}, {}, {} waiting", turns(session.turns), session.waiting.len()),
             format!("- last prompt {} tokens; {}", count(session.prompt), self.totals()),
         ];
-        if let Some(model) = &session.preferences.model {
+        if let Some(model) = session.preferences.model.as_ref().or(session.rules.model.as_ref()) {
             lines.push(format!("- model `{model}`"));
         }
         if let Some(effort) = session.preferences.effort {

@@ -227,9 +227,10 @@ fn a_title_is_shown_and_set() {
 
 #[test]
 fn status_and_usage_say_how_it_stands() {
-    let mut talk = Talk::new(quiet());
+    let mut talk = Talk::new(Rules { model: Some("fake/grand".into()), ..quiet() });
     talk.play("alice: hello / agent: finishes hi");
     let status = posted(&talk.line("alice: /status")).remove(0);
+    assert!(status.contains("- model `fake/grand`"), "{status}");
     assert!(status.contains("“hello”") && status.contains("idle"), "{status}");
     assert!(status.contains("2026-11-15 09:30") && status.contains("$0.0010"), "{status}");
     let usage = posted(&talk.line("alice: /usage")).remove(0);
