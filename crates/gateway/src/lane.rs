@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use talaria_model::{
-    Address, AgentEvent, Entry, Inbound, Outbound, OutboundId, Sender, Seq, TurnId,
+    Address, AgentEvent, Entry, Inbound, Outbound, OutboundId, Sender, Seq, SessionId, TurnId,
 };
 use talaria_session::{
     Effect, Ended, Event, Phase, Request, Session, SessionKey, Start, TurnInHand,
@@ -19,6 +19,7 @@ use talaria_store::{Commit, Owner, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 use crate::delivery::{shows_words, withdrawal};
+use crate::memory::{Change, Memory};
 use crate::preview::Past;
 use crate::requests::{self, Asking};
 use crate::shared::Shared;
@@ -263,6 +264,7 @@ struct Driver {
     /// The delivery that a turn of the last run left open. Something of it may have been shown, and
     /// only the store knows what.
     inherited: Option<OutboundId>,
+    memory: Memory,
 }
 
 impl Driver {
@@ -287,6 +289,7 @@ impl Driver {
             turn: None,
             taken: VecDeque::new(),
             inherited: None,
+            memory: Memory::default(),
         })
     }
 
@@ -446,8 +449,10 @@ impl Driver {
             let _deciding = crate::chats::decide(&self.shared, &parcels).await;
             // A model is not asked again for every time that the disk is full.
             let begins = (failures == 0).then(|| self.begins_at_once(&effects)).flatten();
-            match self.write(commit, &next, begins).await {
+            let change = Change::of(&commit);
+            match self.write(commit, &next, &change, begins).await {
                 Ok(begun) => {
+                    self.memory.follow(&next, change);
                     self.session = Some(next);
                     crate::chats::offer(&self.shared, parcels, self.inherited.as_ref());
                     self.perform(effects, begun);
@@ -470,23 +475,34 @@ impl Driver {
         &self,
         commit: Commit,
         next: &Session,
+        change: &Change,
         begins: Option<&Start>,
     ) -> Result<Option<TurnHandle>, StoreError> {
         let Some(start) = begins else {
             return self.shared.store.commit(commit).await.map(|()| None);
         };
-        let session = &start.turn.session;
-        let recorded = commit.entries.iter().filter(|(of, _)| of == session);
-        let recorded: Vec<Entry> = recorded.map(|(_, entry)| entry.clone()).collect();
         let begin = async {
-            let limit = self.shared.limits.history.saturating_sub(recorded.len()).max(1);
-            let read = self.shared.store.history(session, limit).await.ok();
-            // A turn that is given nothing reads it for itself.
-            let history = read.map(|read| brought_up_to_date(read, recorded));
+            let history = match self.memory.with(next, change, self.shared.limits.history) {
+                Some(history) => Some(history),
+                None => self.read_history(&start.turn.session, &change.recorded).await,
+            };
             self.begin(start.clone(), next, history)
         };
         let (committed, turn) = futures::join!(self.shared.store.commit(commit), begin);
         committed.map(|()| Some(turn))
+    }
+
+    /// The transcript while a step is written that adds to it. A turn that is given none reads it for
+    /// itself.
+    async fn read_history(&self, life: &SessionId, recorded: &[Entry]) -> Option<Vec<Entry>> {
+        let limit = self.shared.limits.history.saturating_sub(recorded.len()).max(1);
+        let mut read = self.shared.store.history(life, limit).await.ok()?;
+        if let Some(first) = recorded.first() {
+            // The reader may have seen the step or not.
+            read.retain(|entry| entry.number < first.number);
+            read.extend_from_slice(recorded);
+        }
+        Some(read)
     }
 
     /// The turn that a step begins, if it does nothing besides and there is a place for it.
@@ -605,14 +621,4 @@ fn stumbled(event: Event) -> Event {
         | Event::Restarted { .. }
         | Event::Stumbled { .. } => Event::Stumbled { over: None },
     }
-}
-
-/// A transcript that was read while a step was written, with what the step recorded: the reader may
-/// have seen it or not.
-fn brought_up_to_date(mut read: Vec<Entry>, recorded: Vec<Entry>) -> Vec<Entry> {
-    if let Some(first) = recorded.first() {
-        read.retain(|entry| entry.number < first.number);
-        read.extend(recorded);
-    }
-    read
 }

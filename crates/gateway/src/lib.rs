@@ -18,6 +18,7 @@ mod files;
 mod intake;
 mod lane;
 mod lanes;
+mod memory;
 mod menu;
 mod owed;
 mod preview;

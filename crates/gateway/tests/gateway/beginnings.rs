@@ -227,6 +227,66 @@ fn what_the_agent_is_given_is_what_is_recorded() {
 }
 
 #[test]
+fn what_a_lane_remembers_is_what_the_store_has() {
+    let told = |lingering: usize, history: usize| {
+        let given = Arc::new(Mutex::new(Vec::new()));
+        let seen = given.clone();
+        let reading = agent(move |stage| {
+            let text = |body: &EntryBody| match body {
+                EntryBody::Said { text, .. } | EntryBody::Answered { text, .. } => text.clone(),
+                EntryBody::Aside { text, .. } | EntryBody::Noticed { text, .. } => text.clone(),
+                EntryBody::Returned { output, .. } => output.clone(),
+                EntryBody::Summary { text, .. } => text.clone(),
+            };
+            let entries = stage.turn.entries.iter();
+            let entries: Vec<_> = entries.map(|entry| (entry.number, text(&entry.body))).collect();
+            seen.lock().unwrap().push(entries);
+            async move { stage.finish("Read.").await }
+        });
+        let mut world = World::new(SIMPLE).with_agent(reading);
+        world.limits.lingering = lingering;
+        world.limits.history = history;
+        let long = "long ".repeat(5_000);
+        world.live(async |life| {
+            for line in [
+                "one",
+                "two",
+                "/undo",
+                "three",
+                "/branch",
+                "four",
+                "/title four",
+                "/new",
+                "five",
+                "six",
+                "/resume four",
+                "seven",
+                "/retry",
+                "eight",
+                "/compress",
+                "nine",
+                "/new",
+                "ten",
+                &long,
+                "eleven",
+                "/stop",
+                "twelve",
+            ] {
+                life.vendor.say("alice", "home", line);
+                life.quiet().await;
+            }
+        });
+        let given = given.lock().unwrap().clone();
+        given
+    };
+    for history in [400, 4] {
+        let read = told(0, history);
+        assert!(read.len() > 12, "{}", read.len());
+        assert_eq!(told(256, history), read);
+    }
+}
+
+#[test]
 fn a_process_that_dies_while_a_beginning_is_written_begins_it_again() {
     let mut world = World::new(SIMPLE);
     world.disk.begins_late(Verb::Commit, SLOW);
