@@ -456,10 +456,11 @@ enum Notice {
 
 impl Notice {
     fn of(text: &str) -> Self {
-        const KNOWN: [(&str, Notice); 8] = [
+        const KNOWN: [(&str, Notice); 9] = [
             ("\n- begun ", Notice::Status),
             // Where messages are short, a status is several.
             ("- last prompt ", Notice::Rest),
+            ("- model `", Notice::Rest),
             (SET_ASIDE, Notice::SetAside),
             ("Stopped.", Notice::Stopped),
             ("Stopping.", Notice::Stopped),
