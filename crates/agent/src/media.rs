@@ -153,8 +153,11 @@ fn without(answer: &str, mut cuts: Vec<Range<usize>>) -> String {
     let mut text = String::with_capacity(answer.len());
     let mut from = 0;
     for cut in cuts {
-        text.push_str(&answer[from..cut.start]);
-        from = cut.end;
+        // The path behind one tag can hold another tag, or a mark.
+        if cut.start >= from {
+            text.push_str(&answer[from..cut.start]);
+        }
+        from = from.max(cut.end);
     }
     text.push_str(&answer[from..]);
     text.trim().to_owned()
@@ -514,6 +517,12 @@ mod tests {
         std::os::unix::fs::symlink(folder.path(), format!("{root}/up")).unwrap();
         assert_eq!(roots.approve(&format!("{root}/x.txt")), Err(NotSent::Forbidden));
         assert_eq!(roots.approve(&format!("{root}/up/secret.txt")), Err(NotSent::Forbidden));
+    }
+
+    #[test]
+    fn a_path_may_swallow_a_mark() {
+        let path = "/tmp/a.png[[as_document]]/tmp/a.png";
+        check(&format!("see MEDIA:{path}\nnow"), &[path], "see \nnow");
     }
 
     proptest! {
