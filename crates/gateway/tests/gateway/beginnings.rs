@@ -276,8 +276,7 @@ fn what_a_lane_remembers_is_what_the_store_has() {
                 life.quiet().await;
             }
         });
-        let given = given.lock().unwrap().clone();
-        given
+        std::mem::take(&mut *given.lock().unwrap())
     };
     for history in [400, 4] {
         let read = told(0, history);

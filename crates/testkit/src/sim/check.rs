@@ -472,7 +472,7 @@ impl Judge<'_> {
         for (turn, seqs) in &self.ledger.turns {
             for seq in seqs {
                 let Some(row) = self.ledger.rows.get(seq) else { continue };
-                let whose = (row.key.to_string(), &row.inbound.from.id, Way::of(row));
+                let whose = (row.key.to_string(), &row.inbound.from.id, Way::of(row, turn));
                 let newest = newest.entry(whose).or_default();
                 if *seq < *newest {
                     found.add(Invariant::Order, format!("{turn} takes up {seq} after {newest}"));
@@ -761,19 +761,22 @@ impl Judge<'_> {
 }
 
 /// How something said gets its turn. Each way keeps its order; what interrupts goes ahead of what was
-/// queued, and what is steered ahead of both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// queued, and what is steered ahead of both. What found no turn to steer waits like anything said, so
+/// that only what one turn was told has an order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     Said,
     Queued,
-    Steered,
+    Steered(TurnId),
 }
 
 impl Way {
-    fn of(row: &Row) -> Self {
+    fn of(row: &Row, turn: &TurnId) -> Self {
         match &row.inbound.kind {
             InboundKind::Said(message) if message.text.starts_with("/queue") => Self::Queued,
-            InboundKind::Said(message) if message.text.starts_with("/steer") => Self::Steered,
+            InboundKind::Said(message) if message.text.starts_with("/steer") => {
+                Self::Steered(turn.clone())
+            }
             _ => Self::Said,
         }
     }
