@@ -198,7 +198,8 @@ function heard(event) {
   if (kind === "hello" || kind === "resync") return void refreshAll();
   if (kind === "alive" || !id) return;
   const transcript = transcripts.get(id);
-  if (kind === "typing" || kind === "draft") {
+  const grows = kind === "draft" && (event.html || event.doing);
+  if (kind === "typing" || grows) {
     settling.delete(id);
     mark(id, { busy: true });
   }

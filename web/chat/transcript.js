@@ -102,6 +102,7 @@ export class Transcript {
   draft({ delivery, html, doing }) {
     const key = spokenKey(delivery);
     if (this.#isRecorded(key) || this.live.get(key)?.kind === "posted") return;
+    if (!html && !doing) return void this.live.delete(key);
     this.#dropDrafts(key);
     this.live.set(key, { kind: "draft", key, delivery, html, doing });
   }

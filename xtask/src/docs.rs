@@ -6,25 +6,43 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use talaria_session::{COMMANDS, Category, CommandSpec, WhileRunning, Who};
 
-use crate::shell;
+use crate::{platform_pages, shell};
+
+type Make = Box<dyn Fn(&Path) -> Result<String>>;
 
 /// A document and how it is made.
 struct Document {
-    path: &'static str,
-    make: fn(&Path) -> Result<String>,
+    path: String,
+    make: Make,
 }
 
-const DOCUMENTS: &[Document] = &[
-    Document { path: "docs/config.schema.json", make: schema },
-    Document { path: "docs/reference/config.md", make: reference },
-    Document { path: "docs/reference/cli.md", make: cli },
-    Document { path: "docs/reference/commands.md", make: commands },
-];
+fn documents() -> Vec<Document> {
+    let document = |path: &str, make: fn(&Path) -> Result<String>| Document {
+        path: path.to_owned(),
+        make: Box::new(make),
+    };
+    let mut documents = vec![
+        document("docs/config.schema.json", schema),
+        document("docs/reference/config.md", reference),
+        document("docs/reference/cli.md", cli),
+        document("docs/reference/commands.md", commands),
+        document(&format!("{}/README.md", platform_pages::FOLDER), |_| {
+            Ok(platform_pages::overview(talaria_platforms::ALL))
+        }),
+    ];
+    for known in talaria_platforms::ALL {
+        documents.push(Document {
+            path: format!("{}/{}.md", platform_pages::FOLDER, known.spec.name),
+            make: Box::new(|_| Ok(platform_pages::page(known, talaria_platforms::ALL))),
+        });
+    }
+    documents
+}
 
 /// Writes every document again.
 pub(crate) fn write(root: &Path) -> Result<()> {
-    for document in DOCUMENTS {
-        let path = root.join(document.path);
+    for document in documents() {
+        let path = root.join(&document.path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -36,11 +54,18 @@ pub(crate) fn write(root: &Path) -> Result<()> {
 
 /// Insists that every document says what the program says.
 pub(crate) fn check(root: &Path) -> Result<()> {
-    for document in DOCUMENTS {
-        let written = fs::read_to_string(root.join(document.path))
+    let documents = documents();
+    for document in &documents {
+        let written = fs::read_to_string(root.join(&document.path))
             .with_context(|| format!("{} is missing; run `cargo xtask docs`", document.path))?;
         if written != (document.make)(root)? {
             bail!("{} is out of date; run `cargo xtask docs`", document.path);
+        }
+    }
+    for page in fs::read_dir(root.join(platform_pages::FOLDER))? {
+        let path = format!("{}/{}", platform_pages::FOLDER, page?.file_name().to_string_lossy());
+        if !documents.iter().any(|document| document.path == path) {
+            bail!("{path} is about no platform; remove it");
         }
     }
     eprintln!("docs: every generated document is fresh");
@@ -66,6 +91,7 @@ fn cli(root: &Path) -> Result<String> {
     let pages: &[&[&str]] = &[
         &[],
         &["chat"],
+        &["setup"],
         &["model"],
         &["status"],
         &["sessions", "list"],

@@ -8,6 +8,8 @@ mod docs;
 mod fuzz;
 mod installed;
 mod planted;
+mod platform;
+mod platform_pages;
 mod real_servers;
 mod shell;
 mod sim;
@@ -16,6 +18,7 @@ mod stage;
 mod test;
 mod tidy;
 mod torture;
+mod trio;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -40,13 +43,18 @@ enum Command {
     /// Run the gateway in a simulated world: seeds, and every point at which it can die
     Sim(sim::Options),
     /// Switch on bugs that were planted on purpose, one by one, and look whether each is found
-    Planted,
+    Planted(planted::Options),
+    /// Begin a platform
+    #[command(subcommand)]
+    Platform(platform::Action),
     /// Take power from the store at every sync, break its disk and damage its files
     Torture(torture::Options),
     /// Run the fuzz targets on this compiler, each for a while
     Fuzz(fuzz::Options),
     /// Kill the release binary again and again under load, and look what was lost
     Soak(soak::Options),
+    /// Run the release binary with Telegram, Discord and Slack at once, and let everything go wrong
+    Trio(trio::Options),
 }
 
 fn main() -> Result<()> {
@@ -57,9 +65,11 @@ fn main() -> Result<()> {
         Command::Docs => docs::write(&root),
         Command::Bench(options) => bench::run(&root, &options),
         Command::Sim(options) => sim::run(&root, &options),
-        Command::Planted => planted::run(&root),
+        Command::Planted(options) => planted::run(&root, &options),
+        Command::Platform(action) => platform::run(&root, &action),
         Command::Torture(options) => torture::run(&root, &options),
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Soak(options) => soak::run(&root, &options),
+        Command::Trio(options) => trio::run(&root, &options),
     }
 }

@@ -1,17 +1,20 @@
-//! `cargo xtask planted`: shows that the simulator bites. Bugs that were put into a copy of the program
-//! on purpose are switched on one by one, and each has to be found.
+//! `cargo xtask planted`: shows that the simulator and the platforms' own tests bite. Bugs that were put
+//! into a copy of the program on purpose are switched on one by one, and each has to be found.
 //!
-//! A bug is a patch in `crates/testkit/planted`, guarded by its name in an environment variable, so
-//! that all of them are built at once.
+//! A bug is a patch, guarded by its name in an environment variable, so that all of them are built at
+//! once. Those of `crates/testkit/planted` are for the simulator; those of `crates/platforms/planted` are
+//! for the tests of the platform that their names begin with.
 #![allow(clippy::disallowed_methods, reason = "it says how long each hunt took")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 use crate::{shell, sim};
 
@@ -21,53 +24,163 @@ const SWITCH: &str = "TALARIA_PLANTED";
 /// How many seeds are looked through for each, after every point to die at.
 const SEEDS: &str = "4000";
 
-pub(crate) fn run(root: &Path) -> Result<()> {
-    let patches = patches(root)?;
-    let files = planted(root, &patches)?;
-    // Beside what else is built, so that it is kept as long.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only the bugs that these have to find
+    #[arg(long)]
+    only: Option<Hunter>,
+}
+
+/// Who looks for a bug.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hunter {
+    /// The simulator
+    Simulator,
+    /// The tests of the platforms
+    Platforms,
+}
+
+impl Hunter {
+    const ALL: [Self; 2] = [Self::Platforms, Self::Simulator];
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Simulator => "crates/testkit/planted",
+            Self::Platforms => "crates/platforms/planted",
+        }
+    }
+}
+
+/// What a hunt brought.
+enum Caught {
+    Nothing,
+    /// By whom, and what it breaks.
+    By(String, String),
+}
+
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    hunt(root, &options.only.map_or(Hunter::ALL.to_vec(), |hunter| vec![hunter]))
+}
+
+/// Everybody hunts.
+pub(crate) fn run_all(root: &Path) -> Result<()> {
+    hunt(root, &Hunter::ALL)
+}
+
+fn hunt(root: &Path, hunters: &[Hunter]) -> Result<()> {
+    let mut bugs = BTreeMap::new();
+    for hunter in hunters {
+        bugs.insert(hunter.folder(), patches(&root.join(hunter.folder()))?);
+    }
+    let all: Vec<_> = bugs.values().flatten().cloned().collect();
+    let files = planted(root, &all)?;
+    // Beside what else is built, so that it is kept as long. Not among it: cargo could not tell a crate of
+    // the tree from the same one of the workspace.
     let folder = sim::target(root).join("planted");
     let tree = folder.join("tree");
     write(&tree, &files)?;
-    let binary = sim::build(&tree, &folder.join("target"))?;
-    let hunt = |bug: Option<&str>| -> Result<(bool, String)> {
-        let mut command = Command::new(&binary);
-        command.args(["--hunt", "--seeds", SEEDS]).env_remove(SWITCH);
-        if let Some(bug) = bug {
-            command.env(SWITCH, bug);
+    for hunter in hunters {
+        let names: Vec<&str> =
+            bugs[hunter.folder()].iter().map(|(name, _)| name.as_str()).collect();
+        match hunter {
+            Hunter::Simulator => {
+                let binary = sim::build(&tree, &folder.join("target"))?;
+                go_through(&names, |bug| simulated(&binary, bug))?;
+            }
+            Hunter::Platforms => {
+                let binary = tests(&tree, &folder.join("target"))?;
+                go_through(&names, |bug| tested(&binary, &tree, bug))?;
+            }
         }
-        let output = command.output().context("the simulator cannot be run")?;
-        let told = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Ok((!output.status.success(), told))
-    };
-    let (found, told) = hunt(None)?;
-    if found {
-        bail!("something is wrong before any bug is switched on: {told}");
+    }
+    Ok(())
+}
+
+/// Hunts without a bug, in which nothing may be found, and for each bug.
+fn go_through(bugs: &[&str], hunt: impl Fn(Option<&str>) -> Result<Caught>) -> Result<()> {
+    if let Caught::By(by, breaks) = hunt(None)? {
+        bail!("something is wrong before any bug is switched on: {by} {breaks}");
     }
     eprintln!("| bug | found by | breaks | seconds |\n|---|---|---|---|");
     let mut survivors = Vec::new();
-    for (name, _) in &patches {
+    for bug in bugs {
         let began = Instant::now();
-        let (found, told) = hunt(Some(name))?;
-        let (by, breaks) = match told.split_once('\t') {
-            Some((by, problem)) => (by, problem.split(':').next().unwrap_or(problem)),
-            None if found => ("the simulator broke down over it", "—"),
-            None => ("nobody", "—"),
+        let (by, breaks) = match hunt(Some(bug))? {
+            Caught::By(by, breaks) => (by, breaks),
+            Caught::Nothing => {
+                survivors.push(*bug);
+                ("nobody".to_owned(), "—".to_owned())
+            }
         };
-        eprintln!("| {name} | `{by}` | {breaks} | {:.1} |", began.elapsed().as_secs_f64());
-        if !found {
-            survivors.push(name.as_str());
-        }
+        eprintln!("| {bug} | `{by}` | {breaks} | {:.1} |", began.elapsed().as_secs_f64());
     }
     if !survivors.is_empty() {
         bail!("not found: {}", survivors.join(", "));
     }
-    eprintln!("planted: all {} bugs were found, and none without them", patches.len());
+    eprintln!("planted: all {} bugs were found, and none without them", bugs.len());
     Ok(())
 }
 
-fn patches(root: &Path) -> Result<Vec<(String, String)>> {
+fn run_with(command: &mut Command, bug: Option<&str>) -> Result<Output> {
+    command.env_remove(SWITCH);
+    if let Some(bug) = bug {
+        command.env(SWITCH, bug);
+    }
+    command.output().context("what hunts cannot be run")
+}
+
+fn simulated(binary: &Path, bug: Option<&str>) -> Result<Caught> {
+    let output = run_with(Command::new(binary).args(["--hunt", "--seeds", SEEDS]), bug)?;
+    if output.status.success() {
+        return Ok(Caught::Nothing);
+    }
+    let told = String::from_utf8_lossy(&output.stdout);
+    Ok(match told.trim().split_once('\t') {
+        Some((by, problem)) => {
+            let breaks = problem.split(':').next().unwrap_or(problem);
+            Caught::By(by.to_owned(), breaks.to_owned())
+        }
+        None => Caught::By("the simulator broke down over it".to_owned(), "—".to_owned()),
+    })
+}
+
+/// The tests of one platform, or of all where there is no bug.
+fn tested(binary: &Path, tree: &Path, bug: Option<&str>) -> Result<Caught> {
+    let mut command = Command::new(binary);
+    command.current_dir(tree.join("crates/platforms"));
+    if let Some((platform, _)) = bug.and_then(|bug| bug.split_once('-')) {
+        command.arg(format!("{platform}::"));
+    }
+    let output = run_with(&mut command, bug)?;
+    if output.status.success() {
+        return Ok(Caught::Nothing);
+    }
+    let told = String::from_utf8_lossy(&output.stdout);
+    let failed: Vec<&str> = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+        .collect();
+    let first = failed.first().map_or("the tests broke down over it", |first| first);
+    Ok(Caught::By(first.to_owned(), format!("{} tests", failed.len())))
+}
+
+/// Builds the tests of the platforms.
+fn tests(tree: &Path, target: &Path) -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Built {
+        executable: Option<PathBuf>,
+    }
+    let build = ["test", "--locked", "--package", "talaria-platforms", "--lib", "--no-run"];
+    let mut command = shell::cargo(tree, &build);
+    command.arg("--message-format=json").arg("--target-dir").arg(target);
+    let told = shell::read(&mut command)?;
+    let built = told.lines().filter_map(|line| serde_json::from_str::<Built>(line).ok());
+    built.filter_map(|built| built.executable).next_back().context("cargo names what it has built")
+}
+
+fn patches(folder: &Path) -> Result<Vec<(String, String)>> {
     let mut patches = Vec::new();
-    for file in fs::read_dir(root.join("crates/testkit/planted"))? {
+    for file in fs::read_dir(folder)? {
         let path = file?.path();
         if path.extension().is_some_and(|extension| extension == "patch") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::{browser, deny, docs, fuzz, planted, real_servers, shell, sim, soak, tidy};
+use crate::{browser, deny, docs, fuzz, planted, real_servers, shell, sim, soak, tidy, trio};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -32,6 +32,8 @@ enum Part {
     Fuzz,
     /// The binary, killed again and again under load, and with much waiting when it starts
     Soak,
+    /// The binary with Telegram, Discord and Slack at once while everything goes wrong
+    Trio,
     /// Both wire formats against a server that nobody here wrote
     Servers,
     /// The web chat in Chromium
@@ -39,13 +41,14 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Lint,
         Self::Rust,
         Self::Deny,
         Self::Sim,
         Self::Fuzz,
         Self::Soak,
+        Self::Trio,
         Self::Servers,
         Self::Browser,
     ];
@@ -83,12 +86,16 @@ fn test(root: &Path, part: Part) -> Result<()> {
         Part::Deny => deny::run(root),
         Part::Sim => {
             sim::check(root)?;
-            planted::run(root)
+            planted::run_all(root)
         }
         Part::Fuzz => fuzz::run_all_targets(root),
         Part::Soak => {
             build(root)?;
             soak::run_short(root, &shell::built(root, "debug"))
+        }
+        Part::Trio => {
+            build(root)?;
+            trio::run_short(root, &shell::built(root, "debug"))
         }
         Part::Servers => {
             build(root)?;

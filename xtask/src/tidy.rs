@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("session", &["model"]),
     ("render", &["model"]),
     ("platform", &["model", "clock", "render"]),
-    ("agent", &["model", "clock"]),
+    ("agent", &["model", "clock", "render"]),
     ("store", &["model", "session"]),
     ("platforms", &["model", "clock", "render", "platform"]),
     ("providers", &["model", "clock", "agent"]),

@@ -17,6 +17,8 @@ use crate::pulse::Pulse;
 /// What strangers can reach: a pulse, and whatever the platforms serve behind their own checks.
 pub(crate) fn routes(mounted: Routes, pulse: Pulse) -> Router {
     Router::new()
+        .route("/in/{account}", any(webhook_itself))
+        .route("/in/{account}/", any(webhook_itself))
         .route("/in/{account}/{*rest}", any(webhook))
         .fallback(root)
         .with_state(mounted)
@@ -42,6 +44,18 @@ async fn webhook(
     Path((account, _)): Path<(String, String)>,
     request: Request,
 ) -> Response {
+    of_account(mounted, account, request).await
+}
+
+async fn webhook_itself(
+    State(mounted): State<Routes>,
+    Path(account): Path<String>,
+    request: Request,
+) -> Response {
+    of_account(mounted, account, request).await
+}
+
+async fn of_account(mounted: Routes, account: String, request: Request) -> Response {
     let routes = AccountId::new(account).ok().and_then(|id| mounted.of(Surface::Webhook, &id));
     pass(routes, below(request, 2)).await
 }

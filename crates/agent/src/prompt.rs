@@ -10,7 +10,7 @@ use crate::prefix::{Conversation, Seen};
 use crate::{Attachments, History, Part, PromptMessage};
 
 /// The most of a text file that is put before the model.
-const TEXT_FILE: u64 = 64 * 1024;
+const TEXT_FILE: u64 = 100 * 1024;
 
 /// The largest picture that is put before the model.
 const PICTURE: u64 = 5 * 1024 * 1024;

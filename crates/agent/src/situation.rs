@@ -195,11 +195,11 @@ impl Situation {
     fn abilities(&self) -> Vec<String> {
         let can = &self.platform.can;
         let mut abilities = vec![match can.markup {
-            Markup::Markdown => "What you write is shown as Markdown.".to_owned(),
             Markup::Plain => {
                 "What you write is shown as plain text: tables and headings do not help here."
                     .to_owned()
             }
+            _ => "What you write is shown as Markdown.".to_owned(),
         }];
         if let Files::Never = can.files {
             abilities.push("Files cannot be sent here.".to_owned());

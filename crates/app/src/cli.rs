@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::chat::ChatOptions;
+use crate::commands::setup::SetupOptions;
 
 /// One AI agent, reachable from every chat app you use.
 ///
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Run,
     /// Talk to the agent in this terminal; starts a gateway if none is running
     Chat(ChatOptions),
+    /// Connect the agent to a messaging platform
+    Setup(Box<SetupOptions>),
     /// Print a fresh link to the web chat
     Open,
     /// Show which model answers and why, and try it

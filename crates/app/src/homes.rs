@@ -1,14 +1,15 @@
 //! Where things go that nobody asked for in a chat, one place for each account, kept in the home folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{AccountId, Address};
+
+use crate::replace::{PRIVATE, replace};
 
 /// The longest file that can be ours.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -49,28 +50,13 @@ impl Homes {
         let mut next = kept.clone();
         next.insert(at.account.clone(), at.clone());
         let written = Written { homes: next.values().cloned().collect() };
-        write(&self.path, &serde_json::to_vec_pretty(&written)?)?;
+        replace(&self.path, &serde_json::to_vec_pretty(&written)?, PRIVATE)?;
         *kept = next;
         Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<AccountId, Address>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Replaces a file by another one that only this user may read. Whenever it is cut off, one of the two
-/// is there, whole.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("next");
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)?;
-    match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
     }
 }
 
@@ -101,7 +87,7 @@ mod tests {
         assert_eq!(homes.all(), expected);
         assert_eq!(Homes::open(path.clone()).unwrap().all(), expected);
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(!folder.path().join("homes.next").exists());
+        assert!(!folder.path().join("homes.json.next").exists());
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod homes;
 mod logging;
 mod model;
 mod quick;
+mod replace;
 mod rules;
 mod run;
 mod start;
@@ -52,6 +53,7 @@ async fn carry_out(cli: Cli, begun: talaria_model::Timestamp) -> Result<Exit, Ha
     match cli.command.unwrap_or(Command::Run) {
         Command::Run => run::run(&home, begun).await,
         Command::Chat(options) => commands::chat::chat(&home, options).await,
+        Command::Setup(options) => commands::setup::setup(&home, *options).await,
         Command::Open => commands::open::open(&home).await,
         Command::Model(options) => commands::model::model(&home, options).await,
         Command::Status(output) => commands::status::status(&home, output).await,

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use talaria_config::{
-    AccountSettings, BusyInput, CommandSettings, Config, Loaded, QuickSettings, QuickWho,
-    ResetSettings,
+    AccountSettings, BusyInput, CommandSettings, Config, EditedMessages, Loaded, QuickSettings,
+    QuickWho, ResetSettings,
 };
 use talaria_model::{AccountId, ChatKind};
 use talaria_platform::Identity;
 use talaria_session::{
-    Acks, Admins, AfterStop, Busy, COMMANDS, Notify, Quick, QuickCommand, ResetMode, ResetPolicy,
-    Rules, Tiers, Who,
+    Acks, Admins, AfterStop, Busy, COMMANDS, Edits, Notify, Quick, QuickCommand, ResetMode,
+    ResetPolicy, Rules, Tiers, Who,
 };
 
 /// Every kind of chat.
@@ -45,7 +45,11 @@ pub(crate) fn of_account(
             _ => &account.group,
         };
         let tiers = tiers(account.platform.identity, commands);
-        (kind, Arc::new(rules(config, &reset, notify, tiers)))
+        let edits = match account.hearing.edited_messages {
+            EditedMessages::Ignore => Edits::Ignored,
+            EditedMessages::Answer => Edits::Answered,
+        };
+        (kind, Arc::new(Rules { edits, ..rules(config, &reset, notify, tiers) }))
     };
     KINDS.into_iter().map(of_kind).collect()
 }
@@ -65,6 +69,7 @@ fn rules(config: &Config, reset: &ResetSettings, notify: Notify, tiers: Tiers) -
             BusyInput::Queue => Busy::Queue,
             BusyInput::Steer => Busy::Steer,
         },
+        edits: Edits::default(),
         acks: if agent.busy_ack_enabled { Acks::Sent } else { Acks::Never },
         stop: match config.sessions.stop {
             talaria_config::AfterStop::Keep => AfterStop::Keep,

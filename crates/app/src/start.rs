@@ -9,14 +9,20 @@ use async_trait::async_trait;
 use talaria_admin::{Doors, Operator, api};
 use talaria_agent::Privacy;
 use talaria_clock::{Clock, SystemClock};
-use talaria_config::{AccountSettings, Allowed, Applies, Change, Config, Finding, Loaded, Sources};
+use talaria_config::{
+    AccountSettings, AllowBots, Allowed, Applies, Change, Config, Finding, Loaded, ReplyToMode,
+    Sources, TransportSetting,
+};
 use talaria_gateway::{
-    AccountPlan, DiskFiles, Gateway, Limits, Parts, StoreRecall, StoredAttachments,
+    AccountPlan, DiskFiles, Gateway, Limits, Manner, Parts, Replies, StoreRecall,
+    StoredAttachments, Streaming, Transport,
 };
 use talaria_model::AccountId;
 use talaria_platform::{FileStore, Identity};
 use talaria_providers::{Http, Switchboard};
-use talaria_session::{Access, GroupSessions, Scope, ThreadSessions};
+use talaria_session::{
+    Access, Bots, Chatter, Gate, GroupSessions, Mention, Places, Scope, ThreadSessions,
+};
 use talaria_store::Store;
 use talaria_store_sqlite::SqliteStore;
 use tokio_util::sync::CancellationToken;
@@ -122,6 +128,9 @@ pub(crate) async fn start(
     let limits = Limits {
         turns_at_once: config.limits.turns_at_once as usize,
         lingering: config.limits.lanes_in_memory as usize,
+        file: config.files.limit.bytes(),
+        message_files: config.files.message_limit.max(config.files.limit).bytes(),
+        fetch_time: config.files.fetch_time,
         ..Limits::default()
     };
     let equipment = Equipment {
@@ -247,10 +256,41 @@ fn accounts(home: &Home, config: &Config) -> Result<Vec<AccountPlan>, Halt> {
         std::fs::create_dir_all(&folder).map_err(|error| {
             Halt::failed(format_args!("cannot make {}: {error}", folder.display()))
         })?;
-        let (access, rules) = (access(settings), rules::of_account(config, settings));
-        plans.push(AccountPlan { id: AccountId::clone(id), account, access, rules, folder });
+        plans.push(AccountPlan {
+            id: AccountId::clone(id),
+            account,
+            access: access(settings),
+            gate: gate(settings),
+            rules: rules::of_account(config, settings),
+            manner: Arc::new(manner(config, settings)),
+            folder,
+        });
     }
     Ok(plans)
+}
+
+fn manner(config: &Config, settings: &AccountSettings) -> Manner {
+    let streaming = config.streaming.clone().with(&settings.streaming);
+    let fresh_final_after = Duration::from_secs(streaming.fresh_final_after_seconds.into());
+    Manner {
+        streaming: Streaming {
+            transport: match streaming.transport {
+                TransportSetting::Auto => Transport::Auto,
+                TransportSetting::Draft => Transport::Draft,
+                TransportSetting::Edit => Transport::Edit,
+                TransportSetting::Off => Transport::Off,
+            },
+            edit_interval: Duration::from_secs_f64(streaming.edit_interval),
+            buffer_threshold: streaming.buffer_threshold as usize,
+            cursor: streaming.cursor,
+            fresh_final_after: (!fresh_final_after.is_zero()).then_some(fresh_final_after),
+        },
+        replies: match settings.reply_to_mode {
+            ReplyToMode::Off => Replies::Off,
+            ReplyToMode::First => Replies::First,
+            ReplyToMode::All => Replies::All,
+        },
+    }
 }
 
 fn access(settings: &AccountSettings) -> Access {
@@ -258,6 +298,25 @@ fn access(settings: &AccountSettings) -> Access {
         (Identity::Operator, _) => Access::Operator,
         (Identity::Anyone, Allowed::Everyone) => Access::Everyone,
         (Identity::Anyone, Allowed::Only(senders)) => Access::Only(senders.clone()),
+    }
+}
+
+fn gate(settings: &AccountSettings) -> Gate {
+    let hearing = &settings.hearing;
+    Gate {
+        mention: if hearing.require_mention { Mention::Required } else { Mention::Unneeded },
+        free: Places(hearing.free_response_chats.clone()),
+        allowed: Places(hearing.allowed_chats.clone()),
+        ignored: Places(hearing.ignored_chats.clone()),
+        bots: match hearing.allow_bots {
+            AllowBots::None => Bots::Never,
+            AllowBots::Mentions => Bots::WhenMentioned,
+            AllowBots::All => Bots::LikePeople,
+        },
+        chatter: match hearing.observe_unmentioned {
+            true => Chatter::Overheard,
+            false => Chatter::Ignored,
+        },
     }
 }
 
@@ -329,7 +388,7 @@ impl Desk {
         Ok(ReadAgain { loaded, changes, choice, switchboard })
     }
 
-    /// Lets the accounts that run hear whom the configuration names.
+    /// Lets the accounts that run hear whom the configuration names, and answer what it says.
     fn set_access(&self, config: &Config) {
         for running in self.gateway.accounts() {
             let settings = config.accounts.get(&running.id);
@@ -337,6 +396,7 @@ impl Desk {
             let settings = settings.filter(|settings| settings.platform.name == running.platform);
             if let Some(settings) = settings {
                 self.gateway.set_access(&running.id, access(settings));
+                self.gateway.set_gate(&running.id, gate(settings));
             }
         }
     }

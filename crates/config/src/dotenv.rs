@@ -53,6 +53,62 @@ pub(crate) fn parse(text: &str) -> DotEnv {
     read
 }
 
+/// The text of `.env` with a variable set in it. Everything else stays as it is written, and all of it if
+/// the variable has this value already.
+pub fn put_variable(text: &str, name: &str, value: &str) -> String {
+    let mut statements: Vec<(&str, bool)> = Vec::new();
+    let mut rest = text;
+    let mut before = None;
+    while !rest.is_empty() {
+        let (parsed, remaining) = statement(rest.trim_start_matches('\u{feff}'));
+        let written = &rest[..rest.len() - remaining.len()];
+        rest = remaining;
+        let is_meant = matches!(&parsed, Ok(Some((found, ..))) if found == name);
+        if let Ok(Some((_, value, _))) = parsed
+            && is_meant
+        {
+            before = Some(value);
+        }
+        statements.push((written, is_meant));
+    }
+    if before.as_deref() == Some(value) {
+        return text.to_owned();
+    }
+    let assignment = format!("{name}={}\n", quote(value));
+    // The last one counts.
+    let place = statements.iter().rposition(|(_, is_meant)| *is_meant);
+    let mut text = String::new();
+    for (at, (written, _)) in statements.iter().enumerate() {
+        text.push_str(if Some(at) == place { &assignment } else { written });
+    }
+    if place.is_none() {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&assignment);
+    }
+    text
+}
+
+/// A value as it is written, with quotes where it would be read as something else without.
+fn quote(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@+=,-".contains(c);
+    if value.chars().all(is_plain) {
+        return value.to_owned();
+    }
+    if !value.contains('\'') {
+        return format!("'{value}'");
+    }
+    let mut quoted = String::from('"');
+    for c in value.chars() {
+        if matches!(c, '"' | '\\' | '$') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted + "\""
+}
+
 fn finding(line: u32, expectation: impl Into<String>) -> Finding {
     Finding {
         place: Some(Place { file: DOTENV_FILE.to_owned(), line: Some(line), column: None }),
@@ -180,7 +236,40 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_variable_is_put_in_its_place() {
+        for (before, value, after) in [
+            ("", "12:ab-c", "B=12:ab-c\n"),
+            ("A=1", "x", "A=1\nB=x\n"),
+            ("# mine\nB=old # was\nC='3'\n", "new", "# mine\nB=new\nC='3'\n"),
+            ("export B=x\n", "x", "export B=x\n"),
+            ("B=1\nB='2\n2'\nA=1\n", "3", "B=1\nB=3\nA=1\n"),
+            ("", "a b$c", "B='a b$c'\n"),
+            ("", "it's $5", "B=\"it's \\$5\"\n"),
+        ] {
+            assert_eq!(put_variable(before, "B", value), after);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_variable_that_is_put_is_read_back_and_the_others_stay(
+            before in "([A-C]=[xé\"'# ]{0,5}\n|# note\n|\n){0,5}", value in "[^\r\u{feff}]{0,12}",
+        ) {
+            let others = parse(&before);
+            // What cannot be read is told to the person before anything is put.
+            prop_assume!(others.problems.is_empty());
+            let once = put_variable(&before, "B", &value);
+            let read = parse(&once);
+            prop_assert!(read.problems.is_empty());
+            prop_assert_eq!(&read.entries["B"].value, &value);
+            prop_assert_eq!(put_variable(&once, "B", &value), once);
+            for name in ["A", "C"] {
+                let value = |read: &DotEnv| read.entries.get(name).map(|entry| entry.value.clone());
+                prop_assert_eq!(value(&others), value(&read));
+            }
+        }
+
         #[test]
         fn any_text_is_read_or_refused(text in "[A-C=\"'\\\\\n #$xé]{0,40}") {
             parse(&text);

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use talaria_model::Secret;
+use talaria_platform::Need;
 
+use crate::conventions::Conventional;
 use crate::finding::{Finding, MOST_FINDINGS, Origin};
 use crate::known::{self, Known, below};
 use crate::layers::{Assignment, Layers, Remaining, split_list};
@@ -66,17 +68,20 @@ pub(crate) struct Fitted {
     pub(crate) warnings: Vec<Finding>,
 }
 
-/// Fits a file and variables into the schema. `always` names the platforms that have an account even
+/// Fits a file and variables into the schema. What is `conventional` is for accounts that are named like
+/// their platform, and makes one appear if everything is there that it needs. `always` names the platforms that have an account even
 /// if nobody configures one.
 pub(crate) fn fit(
     document: &Document,
     file: &Node,
     assignments: &[Assignment<'_>],
+    conventional: &[Conventional<'_>],
     always: &[&str],
 ) -> Fitted {
     let mut fitter = Fitter {
         document,
         known: known::list(document),
+        conventional,
         always,
         accounts: Vec::new(),
         leaves: Vec::new(),
@@ -108,6 +113,7 @@ enum Require {
 struct Fitter<'d> {
     document: &'d Document,
     known: Vec<Known<'d>>,
+    conventional: &'d [Conventional<'d>],
     always: &'d [&'d str],
     accounts: Vec<FittedAccount>,
     leaves: Vec<Leaf>,
@@ -270,16 +276,69 @@ impl<'d> Fitter<'d> {
         };
         let missing = self.always.iter().filter(|platform| !is_configured(platform));
         names.extend(missing.map(|platform| (*platform).to_owned()));
+        let appearing: Vec<&str> =
+            document.platforms.iter().copied().filter(|name| self.is_complete(name)).collect();
+        for platform in &appearing {
+            if !is_configured(platform) {
+                names.push((*platform).to_owned());
+            } else if !configured.contains_key(*platform) {
+                self.warn_about_conventional(platform);
+            }
+        }
         let shape = document.shape(&document.root["properties"]["accounts"], None);
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
         self.check_names("accounts", &all, &shape, layers);
         for name in all.into_iter().filter(|name| is_name(name)) {
-            let require = match configured.contains_key(name) {
+            let is_wanted = configured.contains_key(name) || appearing.contains(&name);
+            let require = match is_wanted {
                 true => Require::All,
                 false => Require::Nothing,
             };
-            self.account(name, &layers.below(name), require);
+            self.account(name, &self.with_conventional(name, layers.below(name)), require);
         }
+    }
+
+    /// Whether the conventional variables say everything that an account of this platform needs.
+    fn is_complete(&self, platform: &str) -> bool {
+        let conventions = &self.document.conventions;
+        let mut needed = conventions
+            .iter()
+            .filter(|known| known.platform == platform && known.need == Need::Required)
+            .peekable();
+        needed.peek().is_some()
+            && needed
+                .all(|known| self.conventional.iter().any(|said| said.each.name == known.variable))
+    }
+
+    fn warn_about_conventional(&mut self, platform: &str) {
+        let conventional = self.conventional;
+        let said = conventional.iter().find(|said| said.platform == platform);
+        if let Some(Conventional { each, .. }) = said {
+            let expectation = format!(
+                "{} is ignored: it is for accounts.{platform}, and the accounts of that platform \
+                 have other names",
+                each.name
+            );
+            self.warn_about(each, expectation);
+        }
+    }
+
+    /// What is said by convention is said, too, unless our own variable says it in the same place.
+    fn with_conventional<'a>(&self, account: &str, mut layers: Layers<'a>) -> Layers<'a>
+    where
+        'd: 'a,
+    {
+        let layer = |origin: &Origin| std::mem::discriminant(origin);
+        let own = layers.variables.clone();
+        let is_said = |each: &Assignment<'_>| {
+            own.iter().any(|other| {
+                other.path == each.path && layer(other.each.origin) == layer(each.origin)
+            })
+        };
+        let conventional = self.conventional.iter().filter(|said| said.platform == account);
+        let conventional = conventional.map(|said| &said.each).filter(|each| !is_said(each));
+        layers.variables.extend(conventional.map(|each| Remaining { path: &each.path, each }));
+        layers
     }
 
     fn account(&mut self, name: &str, layers: &Layers<'_>, require: Require) {
@@ -380,7 +439,10 @@ impl<'d> Fitter<'d> {
         let sentence = first_sentence(help);
         let meaning = if sentence.is_empty() { String::new() } else { format!(" ({sentence})") };
         let variable = match self.has_variable(path) {
-            true => format!(" or set {}", known::variable(path)),
+            true => {
+                let conventional = self.document.convention(path).map(str::to_owned);
+                format!(" or set {}", conventional.unwrap_or_else(|| known::variable(path)))
+            }
             false => String::new(),
         };
         let expectation = format!("is missing{meaning}; write it here{variable}");

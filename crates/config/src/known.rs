@@ -28,7 +28,7 @@ pub(crate) fn in_variable(name: &str) -> String {
 }
 
 /// The environment variable that sets this path.
-pub(crate) fn variable(path: &str) -> String {
+pub fn variable(path: &str) -> String {
     let names: Vec<String> = path.split('.').map(in_variable).collect();
     format!("{PREFIX}{}", names.join("__"))
 }

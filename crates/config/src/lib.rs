@@ -10,8 +10,10 @@
 //! network; what it has loaded never changes, so a bad file cannot replace a good running one.
 #![forbid(unsafe_code)]
 
+mod conventions;
 mod conversations;
 mod dotenv;
+mod edit;
 mod environment;
 mod finding;
 mod fit;
@@ -27,6 +29,7 @@ mod shape;
 mod show;
 mod single;
 mod source;
+mod speaking;
 mod units;
 mod yaml;
 
@@ -34,15 +37,20 @@ pub use conversations::{
     AfterStop, CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
     QuickWho, ResetMode, ResetOverride, ResetSettings, SessionSettings, words,
 };
+pub use dotenv::put_variable;
+pub use edit::{Put, Unwritable, put_in_account};
 pub use environment::{Environment, Variable};
 pub use finding::{Finding, Origin, Place, Problems};
+pub use known::variable;
 pub use load::{Change, Loaded, load};
-pub use reference::reference;
+pub use reference::{reference, settings_table};
 pub use schema::{Applies, schema};
 pub use settings::{
-    AccountSettings, AgentSettings, Allowed, BusyInput, Config, FileSettings, HttpSettings,
-    LimitSettings, LogFormat, LogLevel, LogSettings, ProviderSettings, Thinking, Wire,
+    AccountSettings, AgentSettings, AllowBots, Allowed, BusyInput, Config, EditedMessages,
+    FileSettings, HearingSettings, HttpSettings, LimitSettings, LogFormat, LogLevel, LogSettings,
+    ProviderSettings, Thinking, Wire,
 };
 pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
 pub use source::Sources;
+pub use speaking::{ReplyToMode, StreamingOverride, StreamingSettings, TransportSetting};
 pub use units::{ByteSize, Dollars, PriceError, SizeError};

@@ -17,7 +17,7 @@ use crate::show::Shown;
 use crate::single::{HIDDEN, quote};
 use crate::source::{SourceFile, Sources};
 use crate::yaml::{Body, Node, parse_file};
-use crate::{dotenv, settings};
+use crate::{conventions, dotenv, settings};
 
 /// A configuration that was read and found right. It does not change; [`Loaded::reload`] makes
 /// another one.
@@ -148,7 +148,8 @@ pub fn load(sources: Sources, registrations: &[Registration]) -> Result<Loaded, 
         .filter(|registration| registration.spec.startup == Startup::Always)
         .map(|registration| registration.spec.name)
         .collect();
-    let fitted = fit(&document, &file, &assignments(&environment), &always);
+    let conventional = conventions::said(&document.conventions, &environment);
+    let fitted = fit(&document, &file, &assignments(&environment), &conventional, &always);
     warnings.extend(permissions(CONFIG_FILE, sources.config.as_ref(), || {
         holds_secrets(&fitted.leaves, |origin| matches!(origin, Origin::File { .. }))
     }));
@@ -239,12 +240,23 @@ fn open(
     let opened = keys.enabled.then(|| registration.open(Value::Object(settings)));
     let (direct, group) = rules::commands(&fitted, &keys, origins, verdict);
     let session_reset = keys.session_reset.clone();
+    let hearing = rules::hearing(&fitted, &keys, origins, verdict);
+    let (streaming, reply_to_mode) = (keys.streaming.clone(), keys.reply_to_mode);
     let allowed = rules::allowed(&fitted, keys, registration.spec.identity, origins, verdict);
     match opened.transpose() {
         Ok(account) => {
             let platform = registration.spec;
-            let settings =
-                AccountSettings { platform, allowed, direct, group, session_reset, account };
+            let settings = AccountSettings {
+                platform,
+                allowed,
+                hearing,
+                direct,
+                group,
+                session_reset,
+                streaming,
+                reply_to_mode,
+                account,
+            };
             Some((name, settings))
         }
         Err(error) => {

@@ -23,6 +23,9 @@ looks for mistakes.
   a dash becomes an underscore: `agent.turn_limit` is `TALARIA_AGENT__TURN_LIMIT`.
 - A variable that holds a list separates its items by commas, or is written like `[one, two]`. One
   that holds several settings is written like `{name: value}`.
+- An account that is named like its platform also takes the variables by which the platform is known
+  everywhere, which are told below, and `<PLATFORM>_ALLOWED_USERS` and `<PLATFORM>_ALLOW_ALL_USERS` for
+  `allow` and `allow_everyone`. It appears without `config.yaml` when all are set that it needs.
 - An empty variable counts as not set, and so does a key of `config.yaml` with nothing behind it.
 - Values in `.env` are taken as written and never expanded.
 - Top-level keys of `config.yaml` that begin with `x-` are left alone, so that anchors have a home.
@@ -57,6 +60,37 @@ pub fn reference(registrations: &[Registration]) -> String {
         }
     }
     page.text
+}
+
+/// What a platform's accounts take besides what every account takes: a table in Markdown.
+pub fn settings_table(registrations: &[Registration], platform: &str) -> String {
+    let document = Document::new(registrations);
+    let account = below("accounts", platform);
+    let inside = below(&account, "");
+    let mut table =
+        String::from("| setting | takes | default | variable | |\n|---|---|---|---|---|\n");
+    let required = document.account(platform).map(|schema| document.shape(schema, None).required());
+    let required = required.unwrap_or_default();
+    for setting in known::list(&document) {
+        let Some(name) = setting.path.strip_prefix(&inside) else { continue };
+        let shape = document.shape(setting.schema, None);
+        let is_heading = setting.kind == Kind::Section && !shape.is_plain_map(&document);
+        if is_heading || is_told_elsewhere(&setting, &document) {
+            continue;
+        }
+        let default = match shape.default().filter(|default| !is_empty(default)) {
+            Some(default) => format!("`{}`", Shown::Value(default.clone())),
+            None if required.contains(&name) => "required".to_owned(),
+            None => String::new(),
+        };
+        let conventional = document.convention(&setting.path).map(str::to_owned);
+        let variable = conventional.unwrap_or_else(|| known::variable(&setting.path));
+        let cells = [shape.describe(&document), default, format!("`{variable}`")];
+        let help = shape.help().split_whitespace().collect::<Vec<_>>().join(" ");
+        let cells = cells.join(" | ");
+        let _ = writeln!(table, "| `{name}` | {cells} | {} |", help.replace('|', "\\|"));
+    }
+    table
 }
 
 fn is_general(setting: &Known<'_>) -> bool {
@@ -111,7 +145,8 @@ impl Page<'_> {
             None if required.contains(&key) => facts.push("required".to_owned()),
             None => {}
         }
-        facts.push(format!("`{}`", known::variable(path)));
+        let also = self.document.convention(path).map_or(String::new(), |it| format!(" or `{it}`"));
+        facts.push(format!("`{}`{also}", known::variable(path)));
         if applies == Applies::Live {
             facts.push("applies at once".to_owned());
         }

@@ -12,7 +12,7 @@ use crate::finding::{Finding, Origin};
 use crate::fit::{FittedAccount, Held, Leaf};
 use crate::known::below;
 use crate::nearest::nearest;
-use crate::settings::{AccountKeys, Allowed, Config, HttpSettings};
+use crate::settings::{AccountKeys, Allowed, Config, HearingSettings, HttpSettings};
 use crate::single::brief;
 
 /// What the rules have to say.
@@ -268,6 +268,58 @@ fn senders(
         }
     }
     senders
+}
+
+/// What is answered on an account.
+pub(crate) fn hearing(
+    fitted: &FittedAccount,
+    keys: &AccountKeys,
+    origins: &Origins<'_>,
+    verdict: &mut Verdict,
+) -> HearingSettings {
+    let path = below("accounts", &fitted.name);
+    let mut places = |key: &str, listed: &[String]| -> BTreeSet<String> {
+        let path = below(&path, key);
+        for (index, place) in listed.iter().enumerate() {
+            if place.trim().is_empty() || place.contains(char::is_whitespace) {
+                let item = format!("{path}[{index}]");
+                let expectation =
+                    "is not the id of a chat; write it like -1001234, C0123ABC or chat:thread";
+                let finding = Finding::at(&origins.of(&path), &item, expectation);
+                verdict.problems.push(finding.with_value(format!("{:?}", brief(place))));
+            }
+        }
+        listed.iter().cloned().collect()
+    };
+    let hearing = HearingSettings {
+        require_mention: keys.require_mention,
+        free_response_chats: places("free_response_chats", &keys.free_response_chats),
+        allowed_chats: places("allowed_chats", &keys.allowed_chats),
+        ignored_chats: places("ignored_chats", &keys.ignored_chats),
+        allow_bots: keys.allow_bots,
+        observe_unmentioned: keys.observe_unmentioned,
+        edited_messages: keys.edited_messages,
+    };
+    let mut warn = |key: &str, expectation: String| {
+        let path = below(&path, key);
+        verdict.warnings.push(Finding::at(&origins.of(&path), &path, expectation));
+    };
+    if !hearing.require_mention && !hearing.free_response_chats.is_empty() {
+        let expectation = "makes no difference, because require_mention is false";
+        warn("free_response_chats", expectation.into());
+    }
+    if !hearing.require_mention && hearing.observe_unmentioned {
+        let expectation = "makes no difference, because require_mention is false";
+        warn("observe_unmentioned", expectation.into());
+    }
+    let both = hearing.allowed_chats.intersection(&hearing.ignored_chats).next();
+    if let Some(place) = both {
+        warn(
+            "allowed_chats",
+            format!("names {place}, which ignored_chats names, too: nothing is answered there"),
+        );
+    }
+    hearing
 }
 
 /// Who is heard on an account.

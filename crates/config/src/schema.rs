@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use talaria_platform::Registration;
 
+use crate::conventions::{Convention, conventions};
 use crate::settings::{AccountKeys, Config};
 use crate::units::PRICE;
 
@@ -25,7 +26,14 @@ pub fn schema(registrations: &[Registration]) -> Value {
     for registration in registrations {
         let account = &mut document["$defs"][registration.spec.name];
         // Ids that are numbers are read as they are spelled, and usually written without quotes.
-        for ids in ["allow", "allow_admin_from", "group_allow_admin_from"] {
+        for ids in [
+            "allow",
+            "free_response_chats",
+            "allowed_chats",
+            "ignored_chats",
+            "allow_admin_from",
+            "group_allow_admin_from",
+        ] {
             account["properties"][ids]["items"]["type"] = json!(["string", "integer"]);
         }
         // What a platform requires may as well come from the environment, which an editor does not
@@ -73,12 +81,15 @@ pub(crate) struct Document {
     pub(crate) platforms: Vec<&'static str>,
     /// What every account has.
     pub(crate) account_keys: Value,
+    /// Variables that platforms are known by.
+    pub(crate) conventions: Vec<Convention>,
 }
 
 impl Document {
     pub(crate) fn new(registrations: &[Registration]) -> Self {
         let mut root = object_schema::<Config>();
         let mut definitions = take_object(&mut root, "$defs");
+        definitions.extend(take_object(&mut object_schema::<AccountKeys>(), "$defs"));
         for registration in registrations {
             definitions.insert(registration.spec.name.to_owned(), account(registration));
         }
@@ -107,12 +118,18 @@ impl Document {
         let mut account_keys = object_schema::<AccountKeys>();
         drop_null_defaults(&mut account_keys);
         let platforms = registrations.iter().map(|known| known.spec.name).collect();
-        Self { root, platforms, account_keys }
+        Self { root, platforms, account_keys, conventions: conventions(registrations) }
     }
 
     /// The schema of an account on this platform.
     pub(crate) fn account(&self, platform: &str) -> Option<&Value> {
         self.platforms.contains(&platform).then(|| &self.root["$defs"][platform])
+    }
+
+    /// The variable by which a setting is known everywhere.
+    pub(crate) fn convention(&self, path: &str) -> Option<&str> {
+        let is_meant = |known: &&Convention| known.path() == path;
+        self.conventions.iter().find(is_meant).map(|known| known.variable.as_str())
     }
 
     /// What a `$ref` points to.

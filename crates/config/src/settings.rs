@@ -17,6 +17,7 @@ use crate::conversations::{
     CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
     ResetOverride, ResetSettings, SessionSettings,
 };
+use crate::speaking::{ReplyToMode, StreamingOverride, StreamingSettings};
 use crate::units::{ByteSize, DurationText, ListenText, UrlText, ZoneText, duration_text};
 
 /// The configuration of a gateway.
@@ -80,6 +81,10 @@ pub struct Config {
     #[schemars(extend("x-synonyms" = ["thread_per_user"]))]
     pub thread_sessions_per_user: bool,
 
+    /// How an answer is shown while it is being written. What an account says about its own `streaming`
+    /// wins over it.
+    pub streaming: StreamingSettings,
+
     /// How conversations are treated.
     pub sessions: SessionSettings,
 
@@ -133,6 +138,7 @@ impl Default for Config {
             compression: CompressionSettings::default(),
             group_sessions_per_user: true,
             thread_sessions_per_user: false,
+            streaming: StreamingSettings::default(),
             sessions: SessionSettings::default(),
             session_reset: ResetSettings::default(),
             reset_by_type: BTreeMap::new(),
@@ -330,6 +336,16 @@ pub struct FileSettings {
     /// file is refused.
     pub quota: ByteSize,
 
+    /// How much the files of one message may have together, where that is more than `files.limit`. What
+    /// goes beyond it is not fetched.
+    pub message_limit: ByteSize,
+
+    /// How long a message waits for its files to be fetched from the platform. The agent is told of what
+    /// is not there by then.
+    #[serde(with = "duration_text")]
+    #[schemars(with = "DurationText")]
+    pub fetch_time: Duration,
+
     /// The folders of this machine from which an answer may send files, like `/srv/reports` or
     /// `~/pictures`. Hidden files and files that look like secrets are never sent.
     #[schemars(extend("x-applies" = "live", "x-synonyms" = ["media_delivery_allow_dirs"]))]
@@ -341,6 +357,8 @@ impl Default for FileSettings {
         Self {
             limit: ByteSize::from_megabytes(25),
             quota: ByteSize::from_megabytes(2_000),
+            message_limit: ByteSize::from_megabytes(100),
+            fetch_time: Duration::from_secs(120),
             send_from: Vec::new(),
         }
     }
@@ -446,6 +464,47 @@ pub(crate) struct AccountKeys {
     #[schemars(extend("x-applies" = "live", "x-synonyms" = ["allow_all_users"]))]
     pub(crate) allow_everyone: bool,
 
+    /// Whether the agent has to be spoken to in chats of several people: by its name, or by an answer to
+    /// it. In a direct chat everything is for it.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) require_mention: bool,
+
+    /// Chats in which it need not be: ids, as the platform writes them. A thread is `chat:thread`, and
+    /// `*` is everywhere.
+    #[schemars(extend(
+        "x-applies" = "live",
+        "x-synonyms" = ["free_response_channels", "free_response_topics"]
+    ))]
+    pub(crate) free_response_chats: Vec<String>,
+
+    /// The only chats of several people in which anything is answered, written like
+    /// `free_response_chats`. An empty list is all of them.
+    #[schemars(extend(
+        "x-applies" = "live",
+        "x-synonyms" = ["allowed_channels", "allowed_topics", "group_allowed_chats"]
+    ))]
+    pub(crate) allowed_chats: Vec<String>,
+
+    /// Chats of several people in which nothing is answered, written like `free_response_chats`.
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["ignored_channels", "ignored_threads"]))]
+    pub(crate) ignored_chats: Vec<String>,
+
+    /// Whether other bots are answered. They have to be let in by `allow` all the same.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) allow_bots: AllowBots,
+
+    /// Whether the agent reads what people say to each other in a chat with the next message that is for
+    /// it. Only where a group shares one conversation (`group_sessions_per_user: false`) is that what
+    /// everybody said; else each person's own words.
+    #[schemars(extend(
+        "x-applies" = "live",
+        "x-synonyms" = ["observe_unmentioned_group_messages"]
+    ))]
+    pub(crate) observe_unmentioned: bool,
+
+    /// What becomes of a message that you change after the agent has read it.
+    pub(crate) edited_messages: EditedMessages,
+
     /// Who may give every command in a direct chat: ids, as in `allow`. As long as nobody is named, the
     /// commands that concern the gateway as a whole are nobody's and the others everybody's.
     #[schemars(extend("x-synonyms" = ["admins"]))]
@@ -464,18 +523,33 @@ pub(crate) struct AccountKeys {
 
     /// What differs from the general `session_reset` on this account.
     pub(crate) session_reset: ResetOverride,
+
+    /// What differs from the general `streaming` on this account.
+    pub(crate) streaming: StreamingOverride,
+
+    /// Which messages show what they answer, on platforms that can show it.
+    pub(crate) reply_to_mode: ReplyToMode,
 }
 
 /// What is every account's and not its platform's.
-pub(crate) const ACCOUNT_KEYS: [&str; 8] = [
+pub(crate) const ACCOUNT_KEYS: [&str; 17] = [
     "enabled",
     "allow",
     "allow_everyone",
+    "require_mention",
+    "free_response_chats",
+    "allowed_chats",
+    "ignored_chats",
+    "allow_bots",
+    "observe_unmentioned",
+    "edited_messages",
     "allow_admin_from",
     "user_allowed_commands",
     "group_allow_admin_from",
     "group_user_allowed_commands",
     "session_reset",
+    "streaming",
+    "reply_to_mode",
 ];
 
 impl Default for AccountKeys {
@@ -485,13 +559,63 @@ impl Default for AccountKeys {
             enabled: true,
             allow: Vec::new(),
             allow_everyone: false,
+            require_mention: true,
+            free_response_chats: Vec::new(),
+            allowed_chats: Vec::new(),
+            ignored_chats: Vec::new(),
+            allow_bots: AllowBots::None,
+            observe_unmentioned: false,
+            edited_messages: EditedMessages::Ignore,
             allow_admin_from: Vec::new(),
             user_allowed_commands: Vec::new(),
             group_allow_admin_from: Vec::new(),
             group_user_allowed_commands: Vec::new(),
             session_reset: ResetOverride::default(),
+            streaming: StreamingOverride::default(),
+            reply_to_mode: ReplyToMode::default(),
         }
     }
+}
+
+/// Whether other bots are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AllowBots {
+    /// Never. Two bots that answer each other do not stop.
+    None,
+    /// When they speak to the agent.
+    Mentions,
+    /// Like people.
+    All,
+}
+
+/// What becomes of a message that is changed after it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EditedMessages {
+    /// Nothing. One that still waits is read as it is.
+    Ignore,
+    /// It is answered like a new one.
+    Answer,
+}
+
+/// What is answered of what is heard on an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HearingSettings {
+    /// Whether it has to be spoken to in chats of several people.
+    pub require_mention: bool,
+    /// Where it need not be.
+    pub free_response_chats: BTreeSet<String>,
+    /// Where anything is answered; everywhere when empty.
+    pub allowed_chats: BTreeSet<String>,
+    /// Where nothing is.
+    pub ignored_chats: BTreeSet<String>,
+    /// Whether other bots are answered.
+    pub allow_bots: AllowBots,
+    /// Whether what is said to others is read later.
+    pub observe_unmentioned: bool,
+    /// What becomes of a message that is changed after it was read.
+    pub edited_messages: EditedMessages,
 }
 
 /// A connection to a platform.
@@ -501,12 +625,18 @@ pub struct AccountSettings {
     pub platform: Spec,
     /// Who is heard.
     pub allowed: Allowed,
+    /// What of that is answered.
+    pub hearing: HearingSettings,
     /// Who may give which command in a direct chat.
     pub direct: CommandSettings,
     /// Who may give which command in any other chat.
     pub group: CommandSettings,
     /// What differs from the general reset policy.
     pub session_reset: ResetOverride,
+    /// What differs from the general way in which answers are shown while they are written.
+    pub streaming: StreamingOverride,
+    /// Which messages show what they answer.
+    pub reply_to_mode: ReplyToMode,
     /// Ready to be connected; absent when the account is disabled.
     pub account: Option<Account>,
 }

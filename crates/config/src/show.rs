@@ -107,7 +107,7 @@ pub struct SettingExplanation {
     pub takes: String,
     /// What it is for.
     pub help: String,
-    /// The environment variable that sets it.
+    /// The environment variables that set it.
     pub variable: String,
     /// When a change takes effect.
     pub applies: Applies,
@@ -171,7 +171,10 @@ impl Loaded {
             default,
             takes: shape.describe(&document),
             help,
-            variable: found.variable,
+            variable: match document.convention(path) {
+                Some(usual) => format!("{usual} or {}", found.variable),
+                None => found.variable,
+            },
             applies: found.applies,
             overridden: leaf
                 .into_iter()

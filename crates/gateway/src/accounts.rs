@@ -8,16 +8,19 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt};
 use talaria_model::{AccountId, Capabilities, ChatKind, Inbound, Timestamp};
 use talaria_platform::{
-    Arrival, Arrivals, ConnectError, Cursor, Incoming, Link, LinkError, Outgoing, Ports, Startup,
+    Arrival, Arrivals, ConnectError, Cursor, Incoming, Library, Link, LinkError, Outgoing, Ports,
+    SendError, Startup,
 };
-use talaria_session::{Access, Admission};
+use talaria_session::{Access, Admission, Attention, Gate};
 use talaria_store::StoreError;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::AccountPlan;
 use crate::archive::AccountArchive;
 use crate::denials::{Denials, Trace};
+use crate::pace::{Purse, Purses};
 use crate::shared::Shared;
+use crate::silenced::Silenced;
 use crate::tasks::{Panicked, calm};
 use crate::{intake, menu};
 
@@ -26,6 +29,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long an account rests that a human has to mend.
 const REFUSED_REST: Duration = Duration::from_secs(300);
+
+/// How many files are fetched from an account's platform at the same time. Each account has places of
+/// its own: a platform that hands nothing out keeps nobody else from theirs.
+const FETCHES_AT_ONCE: usize = 16;
 
 /// What to do about credentials that are not accepted any more.
 const CREDENTIALS: &str =
@@ -79,12 +86,24 @@ pub(crate) struct Accounts {
 pub(crate) struct ConnectedAccount {
     pub(crate) plan: AccountPlan,
     access: RwLock<Access>,
+    gate: RwLock<Gate>,
     outgoing: Mutex<Option<Arc<dyn Outgoing>>>,
+    library: Mutex<Option<Arc<dyn Library>>>,
+    /// Places for those who fetch files.
+    pub(crate) fetches: Semaphore,
     connected: Notify,
     status: Mutex<AccountStatus>,
     tried: watch::Sender<bool>,
     suspended: Notify,
     denials: Mutex<Denials>,
+    /// What was let in and not answered.
+    ignored: Mutex<Denials>,
+    /// What may still be sent on it.
+    pub(crate) purse: Purse,
+    /// What may still be sent in each of its chats.
+    pub(crate) purses: Purses,
+    /// Its chats that take nothing any more.
+    pub(crate) silenced: Silenced,
 }
 
 impl Accounts {
@@ -100,12 +119,19 @@ impl Accounts {
             };
             let account = ConnectedAccount {
                 access: RwLock::new(plan.access.clone()),
+                gate: RwLock::new(plan.gate.clone()),
                 outgoing: Mutex::default(),
+                library: Mutex::default(),
+                fetches: Semaphore::new(FETCHES_AT_ONCE),
                 connected: Notify::new(),
                 status: Mutex::new(status),
                 tried: watch::Sender::new(false),
                 suspended: Notify::new(),
                 denials: Mutex::default(),
+                ignored: Mutex::default(),
+                purse: Purse::default(),
+                purses: Purses::default(),
+                silenced: Silenced::default(),
                 plan,
             };
             (account.plan.id.clone(), Arc::new(account))
@@ -132,8 +158,25 @@ impl Accounts {
 }
 
 impl ConnectedAccount {
-    pub(crate) fn capabilities(&self) -> Capabilities {
-        self.plan.account.capabilities
+    pub(crate) fn capabilities(&self, chat: ChatKind) -> Capabilities {
+        self.plan.account.can(chat)
+    }
+
+    /// Waits where the platform asks us to.
+    pub(crate) fn heed(&self, chat: &Purse, error: &SendError, now: Timestamp) {
+        match error {
+            SendError::Throttled { after } => chat.pause(*after, now),
+            SendError::Halted { after } => self.purse.pause(*after, now),
+            _ => {}
+        }
+    }
+
+    /// The same where that was no message: those who wait with an answer need not.
+    pub(crate) fn heed_lightly(&self, chat: &Purse, error: &SendError, now: Timestamp) {
+        match error {
+            SendError::Throttled { after } => chat.pause_show(*after, now),
+            error => self.heed(chat, error, now),
+        }
     }
 
     /// Whether an event is let in.
@@ -146,9 +189,28 @@ impl ConnectedAccount {
         *self.access.write().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
+    /// Whether an event that was let in is answered.
+    pub(crate) fn attend(&self, inbound: &Inbound) -> Attention {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner).attend(inbound)
+    }
+
+    /// Answers something else from the next event on.
+    pub(crate) fn set_gate(&self, gate: Gate) {
+        *self.gate.write().unwrap_or_else(PoisonError::into_inner) = gate;
+    }
+
     /// How to speak on it, while it is connected.
     pub(crate) fn outgoing(&self) -> Option<Arc<dyn Outgoing>> {
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where its files are, while it is connected to a platform that keeps any.
+    pub(crate) fn library(&self) -> Option<Arc<dyn Library>> {
+        self.library.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn reads_from(&self, library: Option<Arc<dyn Library>>) {
+        *self.library.lock().unwrap_or_else(PoisonError::into_inner) = library;
     }
 
     /// Waits until it is connected. All who wait go on in the order in which they came.
@@ -171,6 +233,11 @@ impl ConnectedAccount {
     /// One more event is denied.
     pub(crate) fn denies(&self, now: Timestamp) -> Trace {
         self.denials().count(now)
+    }
+
+    /// One more event is let in and not answered.
+    pub(crate) fn ignores(&self, now: Timestamp) -> Trace {
+        self.ignored.lock().unwrap_or_else(PoisonError::into_inner).count(now)
     }
 
     fn denials(&self) -> MutexGuard<'_, Denials> {
@@ -243,6 +310,7 @@ async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
                     LinkError::Lost { reason: "listening panicked".into() }
                 });
                 account.speaks_through(None);
+                account.reads_from(None);
                 shared.routes.unmount(id);
                 // A connection on which nothing was ever heard may not have been one.
                 if account.lock().heard != before {
@@ -288,7 +356,7 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
         files: shared.files.clone(),
         archive: Arc::new(AccountArchive { store: shared.store.clone(), account: plan.id.clone() }),
         hosts: shared.hosts.clone(),
-        menu: menu::of(plan.rules.get(&ChatKind::Dm).unwrap_or(&shared.rules)),
+        menu: menu::menu(plan.rules.get(&ChatKind::Dm).unwrap_or(&shared.rules)),
         folder: plan.folder.clone(),
         cursor: cursor.map(Cursor),
     };
@@ -303,9 +371,10 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
 
 /// Listens for as long as the connection lasts.
 async fn carry(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, link: Link) -> LinkError {
-    let Link { incoming, outgoing } = link;
+    let Link { incoming, outgoing, library } = link;
     // A complaint about the connection before this one.
     let _ = account.suspended.notified().now_or_never();
+    account.reads_from(library);
     account.speaks_through(Some(outgoing));
     account.becomes(AccountState::Connected, shared.clock.now());
     account.tried.send_replace(true);

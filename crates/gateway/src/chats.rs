@@ -3,13 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use talaria_agent::Preview;
-use talaria_model::{Address, Outbound, OutboundId};
+use talaria_model::{Address, Outbound, OutboundId, Typing};
 use talaria_store::{Parcel, ParcelState, StoreError};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use crate::delivery;
-use crate::preview::{Live, Past, Shown};
+use crate::manner::Growth;
+use crate::preview::{Live, Shown};
 use crate::shared::Shared;
 
 /// How many addresses are taken up per look into the store.
@@ -325,18 +325,13 @@ impl Drop for Voice {
 }
 
 /// Shows an answer while it grows, until the returned value is dropped.
-pub(crate) fn show(
-    shared: &Arc<Shared>,
-    to: Address,
-    id: OutboundId,
-    preview: watch::Receiver<Preview>,
-    past: Past,
-) -> Live {
+pub(crate) fn show(shared: &Arc<Shared>, to: Address, shown: Shown) -> Live {
     let voice = Voice::raise(shared, to.clone());
-    if !delivery::can_preview(&shared.capabilities(&to.account)) {
+    let is_seen = shared.growth(&to) != Growth::Unseen;
+    if !is_seen && shared.capabilities(&to).typing == Typing::Never {
         return Live::silent(voice);
     }
-    let shown = Shown { id: id.clone(), preview, past };
+    let id = shown.id.clone();
     let chat = with_chat(shared, to, |chat| {
         let mut outbox = chat.lock();
         if !outbox.decided.contains(&shown.id) {

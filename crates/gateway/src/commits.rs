@@ -39,8 +39,11 @@ pub(crate) fn of(shared: &Shared, next: &Session, effects: &[Effect]) -> Commit 
             Effect::Post(outbound) => {
                 // Lowered here and not when it is sent, so that every part of an answer is durable,
                 // under its own id, in the commit that ends the turn.
-                let can = shared.capabilities(&outbound.to.account);
-                commit.outbox.extend(lower(outbound, &with_room_for_mark(can)));
+                let can = shared.capabilities(&outbound.to);
+                let replies = shared.manner(&outbound.to).replies;
+                let mut parts = lower(outbound, &with_room_for_mark(can));
+                replies.mark(&mut parts);
+                commit.outbox.extend(parts);
             }
             Effect::Start(_)
             | Effect::Tell { .. }

@@ -9,13 +9,15 @@ use talaria_model::{
     Act, Address, Capabilities, Content, Deletes, Draft, Drafts, Edits, Idempotency, Markup,
     MessageId, Outbound, OutboundId, Receipt, TextLimit, Timestamp, Typing,
 };
-use talaria_platform::{Fate, Outgoing, SendError, lower};
+use talaria_platform::{Fate, Found, Outgoing, SendError, lower};
 use talaria_store::{Leave, Parcel, ParcelState, Settlement, StoreError};
 
 use crate::accounts::ConnectedAccount;
 use crate::backoff::Backoff;
 use crate::chats::{Chat, Errand};
+use crate::manner::{Growth, Manner, Replies};
 use crate::owed;
+use crate::pace::{self, Purse};
 use crate::preview::{Past, Shown, said_in, text_of};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
@@ -28,9 +30,6 @@ const SHORT_MARK: &str = "(again)\n";
 
 /// What a preview becomes that can neither be removed nor replaced by an answer.
 const DONE: &str = "(done)";
-
-/// A preview by edits begins when there is this much to read, so that short answers are one message.
-const FIRST_PREVIEW: usize = 24;
 
 /// How many parcels are read from the store at once.
 const PAGE: usize = 32;
@@ -55,30 +54,31 @@ const STORE_REST: Duration = Duration::from_secs(1);
 /// How long an act may take that is only for show. The answer waits behind it.
 const SHOW_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a platform may look for what an act has left behind.
+const FIND_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// How often a platform may refuse an edit for being too early before the preview stands still.
 const STRIKES: u32 = 3;
 
-/// Nobody reads faster, whatever a platform allows.
-const SHORTEST_REFRESH: Duration = Duration::from_millis(10);
+/// How often people are shown at least that somebody is typing.
+const TYPE_EVERY: Duration = Duration::from_secs(2);
 
-/// Whether an answer can be seen before it is finished.
-pub(crate) fn can_preview(can: &Capabilities) -> bool {
-    can.drafts != Drafts::Never || can.edits != Edits::Never || can.typing != Typing::Never
-}
+/// How many bytes of a file leave in a second on a line on which nobody would give up yet.
+const SLOWEST_LINE: u64 = 256 * 1024;
 
-/// Whether words of an answer can be seen before it is finished.
+/// Whether words of an answer can have been seen before it is finished.
 pub(crate) fn shows_words(can: &Capabilities) -> bool {
     can.drafts != Drafts::Never || can.edits != Edits::Never
 }
 
 /// A delivery that comes to nothing: it says nothing, and whatever is visible of it has to go. Nobody
-/// knows any more whether a draft was visible before this run, so it is replaced.
+/// knows any more whether a draft was visible before this run, so it is taken back in any case.
 pub(crate) fn withdrawal(id: OutboundId, to: Address, can: &Capabilities, past: Past) -> Outbound {
-    let content = match (past, can.drafts) {
-        (Past::Unknown, Drafts::Every(_)) => Content::text(DONE),
-        _ => Content::default(),
+    let act = match (past, can.drafts) {
+        (Past::Unknown, Drafts::Every(_)) => Act::Draft(Draft::default()),
+        _ => Act::Post(Content::default()),
     };
-    Outbound { id, to, act: Act::Post(content) }
+    Outbound { id, to, act }
 }
 
 fn is_withdrawal(parcel: &Parcel) -> bool {
@@ -88,7 +88,10 @@ fn is_withdrawal(parcel: &Parcel) -> bool {
 /// What a platform can do, with room left in every message for a mark: a part that is resent has to
 /// fit with it.
 pub(crate) fn with_room_for_mark(can: Capabilities) -> Capabilities {
-    let longest = mark(can.text, Markup::Markdown).len();
+    let mark = mark(can.text, can.markup);
+    let shown = talaria_render::render(&talaria_render::parse(&mark), can.markup.into()).text;
+    // No unit is shorter than a byte, and a blank line stands between the mark and what follows.
+    let longest = mark.len().max(shown.trim_end().len() + 2);
     let room = can.text.max.saturating_sub(u32::try_from(longest).unwrap_or(u32::MAX)).max(1);
     Capabilities { text: TextLimit { max: room, ..can.text }, ..can }
 }
@@ -96,19 +99,28 @@ pub(crate) fn with_room_for_mark(can: Capabilities) -> Capabilities {
 fn mark(limit: TextLimit, markup: Markup) -> String {
     match markup {
         _ if (limit.max as usize) < 4 * MARK.len() => SHORT_MARK.to_owned(),
-        Markup::Markdown => format!("*{MARK}*\n\n"),
         Markup::Plain => format!("{MARK}\n\n"),
+        _ => format!("*{MARK}*\n\n"),
     }
 }
 
 /// Delivers to one chat until there is nothing left to deliver or to show.
 pub(crate) async fn run(shared: Arc<Shared>, chat: Arc<Chat>) {
+    let account = shared.accounts.get(&chat.to.account).cloned();
+    let now = shared.clock.now();
     let mut courier = Courier {
-        can: shared.capabilities(&chat.to.account),
-        account: shared.accounts.get(&chat.to.account).cloned(),
+        can: shared.capabilities(&chat.to),
+        manner: shared.manner(&chat.to),
+        growth: shared.growth(&chat.to),
+        purse: account
+            .as_ref()
+            .map(|account| account.purses.of(&chat.to.chat.id, now))
+            .unwrap_or_default(),
+        account,
         backoff: shared.spread.backoff(),
         plain: None,
         marked: None,
+        absent: None,
         visible: HashMap::new(),
         typed: None,
         shared,
@@ -136,6 +148,10 @@ struct Courier {
     shared: Arc<Shared>,
     chat: Arc<Chat>,
     can: Capabilities,
+    manner: Arc<Manner>,
+    growth: Growth,
+    /// What may still be sent in this chat.
+    purse: Arc<Purse>,
     /// None when it is not configured any more.
     account: Option<Arc<ConnectedAccount>>,
     backoff: Backoff,
@@ -143,6 +159,8 @@ struct Courier {
     plain: Option<OutboundId>,
     /// The parcel at hand, once it was sent with a mark.
     marked: Option<OutboundId>,
+    /// The parcel at hand, once the platform said that nothing of it can be seen.
+    absent: Option<OutboundId>,
     /// Previews that people see and that no answer has replaced yet. Several people can be answered
     /// in one chat at the same time.
     visible: HashMap<OutboundId, Visible>,
@@ -151,11 +169,17 @@ struct Courier {
 }
 
 /// A preview as people see it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Visible {
     seen: Seen,
+    /// As far as the answer was when it was last shown.
     text: String,
+    /// The part of it that people read.
+    frame: String,
+    /// When that was.
     at: Timestamp,
+    /// Since when there is a message.
+    since: Option<Timestamp>,
     strikes: u32,
 }
 
@@ -171,6 +195,15 @@ enum Seen {
     Unsure,
 }
 
+/// What an act that is only for show counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// A message, or a change to one.
+    Message,
+    /// Something that is no message.
+    Sign,
+}
+
 impl Courier {
     async fn run(&mut self, errand: Errand) {
         match errand {
@@ -184,14 +217,20 @@ impl Courier {
 
     async fn deliver(&mut self, mut parcel: Parcel) {
         let visible = self.visible.remove(&parcel.outbound.id).unwrap_or_default();
-        match visible.seen {
-            Seen::Message(message) => parcel.shown = Some(message),
+        match &visible.seen {
+            Seen::Message(message) => parcel.shown = Some(message.clone()),
             Seen::Unsure => parcel.state = ParcelState::Unsure,
             Seen::Nothing if is_withdrawal(&parcel) && !visible.text.is_empty() => {
-                // A draft: only a message takes its place.
-                parcel.outbound.act = Act::Post(Content::text(DONE));
+                return self.take_back(&parcel).await;
             }
             Seen::Nothing => {}
+        }
+        if let Act::Draft(_) = parcel.outbound.act {
+            if parcel.shown.is_none() && parcel.state != ParcelState::Unsure {
+                return self.take_back(&parcel).await;
+            }
+            // What was seen of it in another life was a message.
+            parcel.outbound.act = Act::Post(Content::default());
         }
         if parcel.state == ParcelState::Attempting {
             // It was leaving when its delivery panicked.
@@ -206,9 +245,12 @@ impl Courier {
             let reason = format!("its outcome was unknown {} times", parcel.attempts);
             return self.give_up(&parcel, Settlement::Abandoned { reason }).await;
         }
-        let visible = parcel.shown.is_some() || parcel.state == ParcelState::Unsure;
-        if is_withdrawal(&parcel) && !visible {
+        let is_visible = parcel.shown.is_some() || parcel.state == ParcelState::Unsure;
+        if is_withdrawal(&parcel) && !is_visible {
             return self.settle(&parcel, Settlement::Delivered(self.receipt(None))).await;
+        }
+        if let Some(reason) = self.silenced() {
+            return self.give_up(&parcel, Settlement::Undeliverable { reason }).await;
         }
         self.chat.hold();
         if let Some(not_before) = parcel.not_before.filter(|at| *at > now) {
@@ -223,6 +265,17 @@ impl Courier {
             () = too_old => return self.chat.put_back(parcel),
         };
         self.chat.carry_on();
+        if self.is_marked(&parcel) {
+            match self.find(outgoing.as_ref(), &parcel).await {
+                Found::Shown(receipt) => return self.found(parcel, receipt).await,
+                Found::Absent => self.absent = Some(parcel.outbound.id.clone()),
+                Found::Unknown => {}
+            }
+        }
+        self.spend().await;
+        if self.is_stale(&parcel, &visible) {
+            self.clear_preview(outgoing.as_ref(), &mut parcel).await;
+        }
         let outbound = self.outbound_of(&parcel);
         if self.is_marked(&parcel) {
             self.marked = Some(parcel.outbound.id.clone());
@@ -263,8 +316,141 @@ impl Courier {
             sent = calm(outgoing.send(outbound)) => {
                 sent.unwrap_or_else(|Panicked| Err(unconfirmed("the platform panicked")))
             }
-            () = self.shared.clock.sleep(self.shared.limits.send_timeout) => {
+            () = self.shared.clock.sleep(self.patience(outbound)) => {
                 Err(unconfirmed("no answer in time"))
+            }
+        }
+    }
+
+    /// How long an act may take. Files take as long as they are large.
+    fn patience(&self, outbound: &Outbound) -> Duration {
+        let files = match &outbound.act {
+            Act::Post(content) | Act::Edit { content, .. } => content.files.as_slice(),
+            _ => &[],
+        };
+        let bytes: u64 = files.iter().map(|file| file.size).sum();
+        self.shared.limits.send_timeout + Duration::from_secs(bytes / SLOWEST_LINE)
+    }
+
+    /// Waits until one more may be sent.
+    async fn spend(&self) {
+        let Some(account) = &self.account else { return };
+        let clock = self.shared.clock.as_ref();
+        self.purse.spend(self.can.pace.chat, clock).await;
+        account.purse.spend(self.can.pace.account, clock).await;
+    }
+
+    /// Whether something may be sent that is only for show; if not, how long that takes.
+    fn spare(&self, now: Timestamp, weight: Weight) -> Result<(), Duration> {
+        let Some(account) = &self.account else { return Ok(()) };
+        let pace = self.can.pace;
+        let of_chat = if weight == Weight::Message { pace.chat } else { None };
+        pace::spare((&account.purse, pace.account), (&self.purse, of_chat), now)
+    }
+
+    /// Waits where the platform asks us to.
+    fn heed(&self, error: &SendError) {
+        self.heed_with(error, Weight::Message);
+    }
+
+    fn heed_with(&self, error: &SendError, weight: Weight) {
+        let Some(account) = &self.account else { return };
+        let now = self.shared.clock.now();
+        match weight {
+            Weight::Message => account.heed(&self.purse, error, now),
+            Weight::Sign => account.heed_lightly(&self.purse, error, now),
+        }
+    }
+
+    /// Why nothing is sent here any more.
+    fn silenced(&self) -> Option<String> {
+        self.account.as_ref()?.silenced.reason(&self.chat.to)
+    }
+
+    /// Takes a draft back that no answer replaces. It is not a message: the platform removes it, or it
+    /// fades.
+    async fn take_back(&mut self, parcel: &Parcel) {
+        if let Err(error) = self.act(&parcel.outbound.id, Act::Draft(Draft::default())).await {
+            tracing::debug!(outbound = %parcel.outbound.id, %error, "a draft will fade");
+        }
+        self.settle(parcel, Settlement::Delivered(self.receipt(None))).await;
+    }
+
+    /// Looks for what a parcel whose outcome is unknown has left behind.
+    async fn find(&self, outgoing: &dyn Outgoing, parcel: &Parcel) -> Found {
+        if is_withdrawal(parcel) {
+            return Found::Unknown;
+        }
+        tokio::select! {
+            biased;
+            found = calm(outgoing.find(&parcel.outbound)) => match found {
+                Ok(Ok(found)) => found,
+                Ok(Err(error)) => {
+                    self.heed(&error);
+                    Found::Unknown
+                }
+                Err(Panicked) => Found::Unknown,
+            },
+            () = self.shared.clock.sleep(FIND_TIMEOUT) => Found::Unknown,
+        }
+    }
+
+    /// Something of a parcel can be seen. That may be its preview, so what can be changed is changed into
+    /// what it has to say; a message that may be the second one goes on saying so.
+    async fn found(&mut self, mut parcel: Parcel, receipt: Receipt) {
+        let has_files = |content: &Content| !content.files.is_empty();
+        let is_whole = parcel.attempts > 0
+            && matches!(&parcel.outbound.act, Act::Post(content) if has_files(content));
+        let message = receipt.message.clone().filter(|_| self.can.edits != Edits::Never);
+        match message.filter(|_| !is_whole) {
+            Some(message) => {
+                if parcel.attempts > 1 {
+                    self.marked = Some(parcel.outbound.id.clone());
+                }
+                self.settle(&parcel, Settlement::Previewed(Some(message.clone()))).await;
+                parcel.shown = Some(message);
+                self.chat.put_back(parcel);
+            }
+            None => {
+                self.settle(&parcel, Settlement::Delivered(receipt)).await;
+                self.own_up().await;
+            }
+        }
+    }
+
+    /// Whether an answer is posted anew instead of taking the place of its preview: people are not told
+    /// of a change to what they were told of long ago. A key would be taken for the preview's, and what
+    /// cannot be removed would stay beside the answer.
+    fn is_stale(&self, parcel: &Parcel, visible: &Visible) -> bool {
+        let is_old = match (self.manner.streaming.fresh_final_after, visible.since) {
+            (Some(after), Some(since)) => self.shared.clock.now().since(since) >= after,
+            _ => false,
+        };
+        let is_known = matches!(visible.seen, Seen::Message(_));
+        is_known
+            && (is_old || visible.strikes >= STRIKES)
+            && !is_withdrawal(parcel)
+            && parcel.state != ParcelState::Unsure
+            && self.can.deletes == Deletes::Anytime
+            && self.can.idempotency == Idempotency::None
+    }
+
+    /// Removes a preview, so that the answer can be posted anew. The answer itself is in the store and
+    /// has not left: whatever happens from here on, there is one. As long as nobody has said that the
+    /// preview is gone, the answer takes its place.
+    async fn clear_preview(&mut self, outgoing: &dyn Outgoing, parcel: &mut Parcel) {
+        let Some(message) = parcel.shown.clone() else { return };
+        self.spend().await;
+        let Outbound { id, to, .. } = parcel.outbound.clone();
+        let removal = Outbound { id, to, act: Act::Delete { message } };
+        match self.send(outgoing, &removal).await {
+            Ok(_) => {
+                self.settle(parcel, Settlement::Previewed(None)).await;
+                parcel.shown = None;
+            }
+            Err(error) => {
+                tracing::info!(outbound = %removal.id, %error, "a preview stays");
+                self.heed(&error);
             }
         }
     }
@@ -273,14 +459,17 @@ impl Courier {
     /// a preview. Then the answer still has to replace it. It may recognise it for longer than it
     /// promises.
     fn may_show_a_preview(&self, parcel: &Parcel) -> bool {
-        let by_edits = self.can.drafts == Drafts::Never && self.can.edits != Edits::Never;
         let unsure = parcel.state == ParcelState::Unsure && parcel.shown.is_none();
-        by_edits && unsure && self.can.idempotency != Idempotency::None
+        self.can.edits != Edits::Never && unsure && self.can.idempotency != Idempotency::None
     }
 
     async fn failed(&mut self, mut parcel: Parcel, error: SendError) {
         let id = parcel.outbound.id.clone();
         tracing::info!(outbound = %id, %error, "not delivered");
+        self.heed(&error);
+        if let (SendError::Gone { .. }, Some(account)) = (&error, &self.account) {
+            account.silenced.add(self.chat.to.clone(), error.to_string());
+        }
         match error.fate() {
             Fate::Retry { after } => {
                 let wait = after.unwrap_or_else(|| self.backoff.next());
@@ -318,6 +507,7 @@ impl Courier {
     /// a mark.
     async fn unsure(&mut self, mut parcel: Parcel, error: SendError) {
         parcel.attempts += 1;
+        self.absent = None;
         let tries = if self.repeats_invisibly(&parcel) { KEYED_TRIES } else { MARKED_TRIES };
         if parcel.attempts >= tries {
             let reason = format!("{error}, {} times", parcel.attempts);
@@ -416,7 +606,7 @@ impl Courier {
         }
         let is_plain = self.is_plain(parcel);
         // Where Markdown is not shown, the text is plain already; read as Markdown it could lose words.
-        let has_marks = self.can.markup == Markup::Markdown;
+        let has_marks = self.can.markup != Markup::Plain;
         if is_plain
             && has_marks
             && let Act::Post(content) = &mut outbound.act
@@ -442,7 +632,8 @@ impl Courier {
     fn is_marked(&self, parcel: &Parcel) -> bool {
         let edits = self.can.edits != Edits::Never && parcel.shown.is_some();
         let repeats = parcel.state == ParcelState::Unsure && !edits && !self.is_keyed(parcel);
-        repeats || self.marked.as_ref() == Some(&parcel.outbound.id)
+        let is_absent = self.absent.as_ref() == Some(&parcel.outbound.id);
+        repeats && !is_absent || self.marked.as_ref() == Some(&parcel.outbound.id)
     }
 
     /// Takes away what is visible of a delivery that says nothing, as well as the platform can.
@@ -517,21 +708,32 @@ impl Courier {
         let next = shown.iter_mut().filter_map(|shown| {
             let preview = shown.preview.borrow_and_update().clone();
             let due = self.due(shown, &preview)?;
-            Some((due, shown.id.clone(), preview))
+            Some((due, shown.clone(), preview))
         });
         let next = next.min_by_key(|(due, ..)| *due);
-        if let Some((due, id, preview)) = &next
-            && *due <= now
-        {
-            return self.refresh(id, preview).await;
-        }
         let type_at = self.typing_due(&shown, now);
-        if type_at.is_some_and(|due| due <= now) {
-            self.typed = Some(now);
-            self.act(&shown[0].id, Act::Typing).await;
-            return;
+        let mut wake_at = next.iter().map(|(due, ..)| *due).chain(type_at).min();
+        if wake_at.is_some_and(|due| due <= now) {
+            let refresh = next.as_ref().filter(|(due, ..)| *due <= now);
+            let weight = match self.growth {
+                Growth::Edited(_) if refresh.is_some() => Weight::Message,
+                _ => Weight::Sign,
+            };
+            match self.spare(now, weight) {
+                Ok(()) => {
+                    if let Some((_, shown, preview)) = refresh {
+                        return self.refresh(shown, preview).await;
+                    }
+                    self.typed = Some(now);
+                    // It is shown again soon.
+                    if let Err(error) = self.act(&shown[0].id, Act::Typing).await {
+                        self.heed_with(&error, Weight::Sign);
+                    }
+                    return;
+                }
+                Err(wait) => wake_at = Some(now + wait),
+            }
         }
-        let wake_at = next.iter().map(|(due, ..)| *due).chain(type_at).min();
         let until = async {
             match wake_at {
                 Some(at) => self.shared.clock.sleep(at.since(now)).await,
@@ -566,7 +768,7 @@ impl Courier {
         let is_unseen = |shown: &Shown| {
             self.visible.get(&shown.id).is_none_or(|visible| visible.text.is_empty())
         };
-        let every = after.mul_f64(0.8);
+        let every = after.mul_f64(0.8).min(TYPE_EVERY);
         shown.iter().any(is_unseen).then(|| self.typed.map_or(now, |typed| typed + every))
     }
 
@@ -575,68 +777,102 @@ impl Courier {
         let unseen = Visible::default();
         let visible = self.visible.get(&shown.id).unwrap_or(&unseen);
         let is_keyed = self.can.idempotency != Idempotency::None;
+        if visible.strikes >= STRIKES {
+            return None;
+        }
         let text = text_of(preview);
-        let (every, enough) = match (self.can.drafts, self.can.edits) {
-            (Drafts::Every(every), _) => (every, !text.is_empty()),
-            (Drafts::Never, Edits::Never) => return None,
-            (Drafts::Never, Edits::Every(every)) => {
-                if shown.past == Past::Unknown || visible.strikes >= STRIKES {
+        let (every, enough) = match self.growth {
+            Growth::Unseen => return None,
+            Growth::Drafted(every) => (every, !text.is_empty()),
+            Growth::Edited(every) => {
+                if shown.past == Past::Unknown {
                     return None;
                 }
                 let enough = match visible.seen {
                     Seen::Message(_) => !text.is_empty(),
                     Seen::Unsure if !is_keyed => return None,
-                    Seen::Nothing | Seen::Unsure => text.chars().count() >= FIRST_PREVIEW,
+                    Seen::Nothing | Seen::Unsure => {
+                        text.chars().count() >= self.manner.streaming.buffer_threshold.max(1)
+                    }
                 };
-                (every * (1 << visible.strikes), enough)
+                (every, enough)
             }
         };
-        (enough && text != visible.text).then(|| visible.at + every.max(SHORTEST_REFRESH))
+        let every = every * (1 << visible.strikes);
+        (enough && text != visible.text).then(|| visible.at + every)
     }
 
-    async fn refresh(&mut self, id: &OutboundId, preview: &Preview) {
-        let text = text_of(preview);
-        let seen = self.visible.get(id).map(|visible| visible.seen.clone()).unwrap_or_default();
-        let content = Content::text(text.clone());
-        let refreshed = match (self.can.drafts, seen) {
-            (Drafts::Every(_), seen) => {
+    async fn refresh(&mut self, shown: &Shown, preview: &Preview) {
+        let id = &shown.id;
+        let visible = self.visible.get(id).cloned().unwrap_or_default();
+        let (weight, frame) = match self.growth {
+            Growth::Edited(_) => (Weight::Message, self.frame(shown, preview)),
+            Growth::Drafted(_) | Growth::Unseen => (Weight::Sign, Content::default()),
+        };
+        let refreshed = match visible.seen.clone() {
+            seen if weight == Weight::Sign => {
                 let content = Content::text(said_in(preview));
                 let draft = Draft { content, doing: preview.doing.clone() };
-                self.act(id, Act::Draft(draft)).await.map(|_| seen)
+                self.act(id, Act::Draft(draft)).await.map(|()| seen)
             }
-            (Drafts::Never, Seen::Message(message)) => {
-                let edit = Act::Edit { message: message.clone(), content };
-                self.act(id, edit).await.map(|_| Seen::Message(message))
+            // It grows where nobody can see it any more.
+            seen @ Seen::Message(_) if frame.text == visible.frame => Ok(seen),
+            Seen::Message(message) => {
+                let act = Act::Edit { message: message.clone(), content: frame.clone() };
+                let edit = Outbound { id: id.clone(), to: self.chat.to.clone(), act };
+                self.perform(&edit).await.map(|()| Seen::Message(message))
             }
-            (Drafts::Never, Seen::Nothing | Seen::Unsure) => self.open(id, content).await,
+            Seen::Nothing | Seen::Unsure => self.open(id, frame.clone()).await,
         };
-        let visible = self.visible.entry(id.clone()).or_default();
-        visible.at = self.shared.clock.now();
-        visible.strikes += u32::from(matches!(refreshed, None | Some(Seen::Unsure)));
-        if let Some(seen) = refreshed {
-            visible.seen = seen;
-            visible.text = text;
-        }
+        let now = self.shared.clock.now();
+        let visible = match refreshed {
+            Ok(seen) => Visible {
+                strikes: if seen == Seen::Unsure { visible.strikes + 1 } else { 0 },
+                since: visible.since.or_else(|| (seen != Seen::Nothing).then_some(now)),
+                seen,
+                text: text_of(preview),
+                frame: frame.text,
+                at: now,
+            },
+            Err(error) => {
+                self.heed_with(&error, weight);
+                Visible { strikes: visible.strikes + 1, at: now, ..visible }
+            }
+        };
+        self.visible.insert(id.clone(), visible);
+    }
+
+    /// What people read of an answer that grows as a message.
+    fn frame(&self, shown: &Shown, preview: &Preview) -> Content {
+        let text = match preview.doing {
+            None => self.manner.streaming.unfinished(said_in(preview)),
+            Some(_) => text_of(preview),
+        };
+        let reply_to = shown.answers.clone().filter(|_| self.manner.replies != Replies::Off);
+        self.first_part(&shown.id, Content { reply_to, ..Content::text(text) })
     }
 
     /// Posts a preview as a message, which the answer will replace. It is named in the store first:
     /// after a crash the answer must know that something may be visible.
-    async fn open(&mut self, id: &OutboundId, content: Content) -> Option<Seen> {
-        let outgoing = self.outgoing()?;
-        let act = Act::Post(self.first_part(id, content));
+    async fn open(&mut self, id: &OutboundId, content: Content) -> Result<Seen, SendError> {
+        let not_now = |reason: &str| SendError::Unreachable { reason: reason.into() };
+        let outgoing = self.outgoing().ok_or_else(|| not_now("not connected"))?;
+        let act = Act::Post(content);
         let outbound = Outbound { id: id.clone(), to: self.chat.to.clone(), act };
-        let naming = self.chat.name(id).await?;
-        self.shared.store.preview(&outbound).await.ok()?;
+        let naming = self.chat.name(id).await.ok_or_else(|| not_now("the answer is there"))?;
+        let named = self.shared.store.preview(&outbound).await;
+        named.map_err(|error| not_now(&error.to_string()))?;
         drop(naming);
-        let (settlement, seen) = match self.send(outgoing.as_ref(), &outbound).await {
+        let sent = self.send(outgoing.as_ref(), &outbound).await;
+        let (settlement, seen) = match sent {
             Ok(Receipt { message: Some(message), .. }) => {
-                (Settlement::Previewed(Some(message.clone())), Some(Seen::Message(message)))
+                (Settlement::Previewed(Some(message.clone())), Ok(Seen::Message(message)))
             }
             // Visible without a name is as good as not knowing: it cannot be edited.
             Ok(Receipt { message: None, .. }) | Err(SendError::Unconfirmed { .. }) => {
-                (Settlement::Unsure, Some(Seen::Unsure))
+                (Settlement::Unsure, Ok(Seen::Unsure))
             }
-            Err(_) => (Settlement::Previewed(None), None),
+            Err(error) => (Settlement::Previewed(None), Err(error)),
         };
         if let Err(error) = self.shared.store.settle(id, settlement).await {
             tracing::warn!(%error, "a preview could not be recorded");
@@ -655,14 +891,26 @@ impl Courier {
     }
 
     /// An act that is only for show: it is tried once, and nothing depends on it.
-    async fn act(&self, id: &OutboundId, act: Act) -> Option<Receipt> {
-        let outgoing = self.outgoing()?;
+    async fn act(&self, id: &OutboundId, act: Act) -> Result<(), SendError> {
         let whole = Outbound { id: id.clone(), to: self.chat.to.clone(), act };
-        let fitting = lower(whole, &with_room_for_mark(self.can)).into_iter().next()?;
+        match lower(whole, &with_room_for_mark(self.can)).into_iter().next() {
+            Some(fitting) => self.perform(&fitting).await,
+            None => Err(SendError::Rejected { reason: "the platform knows no such act".into() }),
+        }
+    }
+
+    /// The same for an act that fits.
+    async fn perform(&self, outbound: &Outbound) -> Result<(), SendError> {
+        let unreachable = || SendError::Unreachable { reason: "not connected".into() };
+        let unconfirmed = |reason: &str| SendError::Unconfirmed { reason: reason.into() };
+        let outgoing = self.outgoing().ok_or_else(unreachable)?;
         tokio::select! {
             biased;
-            sent = calm(outgoing.send(&fitting)) => sent.ok()?.ok(),
-            () = self.shared.clock.sleep(SHOW_TIMEOUT) => None,
+            sent = calm(outgoing.send(outbound)) => match sent {
+                Ok(sent) => sent.map(drop),
+                Err(Panicked) => Err(unconfirmed("the platform panicked")),
+            },
+            () = self.shared.clock.sleep(SHOW_TIMEOUT) => Err(unconfirmed("no answer in time")),
         }
     }
 }

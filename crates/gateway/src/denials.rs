@@ -1,11 +1,12 @@
-//! How much of what strangers say is written down.
+//! How much is written down of what is not answered.
 //!
-//! Whoever is not let in costs nothing but a row in the journal. Rows cost disk, and anybody can write
-//! to a bot; so an account writes down so many a day and counts the rest.
+//! Whoever is not let in costs nothing but a row in the journal, and neither does what people in a group
+//! say to each other. Rows cost disk, and anybody can write to a bot; so an account writes down so many
+//! of each a day and counts the rest.
 
 use std::time::Duration;
 
-use talaria_model::{AccountId, Inbound, InboundKind, Timestamp};
+use talaria_model::{AccountId, Inbound, InboundKind, Message, Timestamp};
 use talaria_store::{Store, StoreError};
 
 /// How many denied events an account writes down in a day.
@@ -58,7 +59,10 @@ impl Denials {
         if self.rows < WRITTEN_DOWN {
             self.rows += 1;
             if self.rows == WRITTEN_DOWN {
-                tracing::warn!(rows = self.rows, "no more is written down of strangers today");
+                tracing::warn!(
+                    rows = self.rows,
+                    "no more is written down today of what is not answered"
+                );
             }
             return Trace::Row;
         }
@@ -74,9 +78,10 @@ impl Denials {
 
 /// As much of a denied event as is written down.
 pub(crate) fn excerpt(inbound: &mut Inbound) {
-    if let InboundKind::Said(message) = &mut inbound.kind {
-        message.text.truncate(message.text.floor_char_boundary(EXCERPT));
-        message.files.clear();
+    if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
+        let (id, mut text) = (message.id.take(), std::mem::take(&mut message.text));
+        text.truncate(text.floor_char_boundary(EXCERPT));
+        *message = Message { id, text, addressed: message.addressed, ..Message::default() };
     }
 }
 
@@ -84,8 +89,7 @@ pub(crate) fn excerpt(inbound: &mut Inbound) {
 mod tests {
     use super::*;
     use talaria_model::{
-        Address, Chat, ChatId, ChatKind, EventId, FileId, FileRef, Message, Sender, SenderId,
-        Source,
+        Address, Chat, ChatId, ChatKind, EventId, FileId, FileRef, Sender, SenderId, Source,
     };
     use talaria_session::{Scope, SessionKey};
     use talaria_store::{Delivered, JournalState, MemoryStore};

@@ -348,11 +348,7 @@ impl FileStore for DiskFiles {
             let _ = fs::remove_file(&temporary).await;
             return Err(error.into());
         }
-        let mime = infer::get(&head)
-            .map(|kind| kind.mime_type())
-            .or(mime)
-            .unwrap_or("application/octet-stream")
-            .to_owned();
+        let mime = kind_of(&head, mime).to_owned();
         Ok(FileRef::new(id, plain_name(name), mime, size))
     }
 
@@ -364,6 +360,16 @@ impl FileStore for DiskFiles {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What a file is: as its bytes show, else as declared. Whoever is shown a picture needs one, so nothing
+/// is a picture by declaration but what is drawn in text.
+fn kind_of<'a>(head: &[u8], declared: Option<&'a str>) -> &'a str {
+    let is_picture = |mime: &&str| mime.starts_with("image/") && !mime.starts_with("image/svg");
+    infer::get(head)
+        .map(|kind| kind.mime_type())
+        .or(declared.filter(|mime| !is_picture(mime)))
+        .unwrap_or("application/octet-stream")
 }
 
 /// A name for people to read: no folders, no control characters, not endless.

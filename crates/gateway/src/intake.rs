@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use talaria_model::{Inbound, InboundKind};
+use talaria_model::{Addressed, Inbound, InboundKind};
 use talaria_platform::{Batch, Committed, Verdict};
-use talaria_session::{Admission, SessionKey};
+use talaria_session::{Admission, Attention, SessionKey};
 use talaria_store::{Admitted, Delivered, JournalState, StoreError};
 
 use crate::accounts::ConnectedAccount;
@@ -53,6 +53,9 @@ pub(crate) async fn admit(
         let answer = judged.and_then(|event| Some((event, admitted.next()?)));
         verdicts.push(match answer {
             Some((_, Admitted::Repeated(_))) => Verdict::Repeated,
+            Some(((_, _, JournalState::Ignored(_)), Admitted::Journalled(seq))) => {
+                Verdict::Journalled(seq)
+            }
             Some(((key, inbound, JournalState::Unread), Admitted::Journalled(seq))) => {
                 heard.push((key, seq, inbound));
                 Verdict::Journalled(seq)
@@ -62,13 +65,14 @@ pub(crate) async fn admit(
     }
     ack.committed(Committed(verdicts));
     for (key, seq, inbound) in heard {
+        account.silenced.hears(&inbound.to);
         crate::lanes::offer(shared, key, seq, inbound);
     }
     Ok(())
 }
 
-/// Where an event belongs and whether it is let in. None for one that is not written down: it names
-/// another account, or it is one denied event too many.
+/// Where an event belongs, whether it is let in, and whether it is answered. None for one that is not
+/// written down: it names another account, or it is one too many of those that are not answered.
 fn judge(
     shared: &Shared,
     account: &ConnectedAccount,
@@ -80,17 +84,39 @@ fn judge(
     }
     let length = shorten(&mut inbound);
     let state = match (account.admit(&inbound), length) {
-        (Admission::Admit, Length::Fits) => JournalState::Unread,
+        (Admission::Admit, Length::Fits) => match account.attend(&inbound) {
+            Attention::Answer => {
+                addressed(&mut inbound, Addressed::ToUs);
+                JournalState::Unread
+            }
+            Attention::Overhear => JournalState::Unread,
+            Attention::Ignore(why) => {
+                if account.ignores(shared.clock.now()) == Trace::None {
+                    return None;
+                }
+                denials::excerpt(&mut inbound);
+                JournalState::Ignored(why.to_owned())
+            }
+        },
         (Admission::Admit, Length::Shortened) => JournalState::Denied(TOO_LONG.to_owned()),
         (Admission::Deny(deny), _) => {
             if account.denies(shared.clock.now()) == Trace::None {
                 return None;
             }
+            // This is how an operator learns the id that the allow list wants.
+            tracing::info!(account = %inbound.to.account, sender = %inbound.from.id, "not let in");
             denials::excerpt(&mut inbound);
             JournalState::Denied(deny.reason().to_owned())
         }
     };
     Some((SessionKey::of(&inbound, shared.scope), inbound, state))
+}
+
+/// To whom something was said is settled here: a session does not know the account's rules.
+fn addressed(inbound: &mut Inbound, to: Addressed) {
+    if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
+        message.addressed = to;
+    }
 }
 
 /// Whether a text is taken in whole.
@@ -101,7 +127,9 @@ enum Length {
 
 fn shorten(inbound: &mut Inbound) -> Length {
     match &mut inbound.kind {
-        InboundKind::Said(message) if message.text.len() > LONGEST_TEXT => {
+        InboundKind::Said(message) | InboundKind::Edited(message)
+            if message.text.len() > LONGEST_TEXT =>
+        {
             let end = message.text.floor_char_boundary(LONGEST_TEXT);
             message.text.truncate(end);
             Length::Shortened

@@ -10,15 +10,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use talaria_model::{
-    Address, AgentEvent, Entry, Inbound, Outbound, OutboundId, Sender, Seq, SessionId, TurnId,
+    Address, AgentEvent, Entry, Inbound, Outbound, OutboundId, Sender, Seq, SessionId, Timestamp,
+    TurnId,
 };
+use talaria_platform::Bursts;
 use talaria_session::{
     Effect, Ended, Event, Phase, Request, Session, SessionKey, Start, TurnInHand,
 };
 use talaria_store::{Commit, Owner, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
+use crate::bursts::{self, Heard, Ready};
 use crate::delivery::{shows_words, withdrawal};
+use crate::fetching::Fetches;
 use crate::memory::{Change, Memory};
 use crate::preview::Past;
 use crate::requests::{self, Asking};
@@ -57,7 +61,7 @@ pub(crate) struct Lane {
 struct Inbox {
     /// Events that must not wait behind others.
     control: VecDeque<(Seq, Inbound)>,
-    said: VecDeque<(Seq, Inbound)>,
+    said: VecDeque<Heard>,
     /// There is more in the journal than in `said`; until it is read, nothing is put into `said`,
     /// so that order holds.
     behind: bool,
@@ -97,16 +101,16 @@ impl Inbox {
         self.newest.is_some_and(|newest| seq <= newest)
     }
 
-    fn take_up(&mut self, seq: Seq, inbound: Inbound) {
-        if !self.is_known(seq) {
-            self.newest = Some(seq);
-            self.said.push_back((seq, inbound));
+    fn take_up(&mut self, heard: Heard) {
+        if !self.is_known(heard.seq) {
+            self.newest = Some(heard.seq);
+            self.said.push_back(heard);
         }
     }
 
     /// Forgets what stands before a row: nobody will answer it.
     fn drop_before(&mut self, row: Seq) {
-        self.said.retain(|(seq, _)| *seq >= row);
+        self.said.retain(|heard| heard.seq >= row);
         self.control.retain(|(seq, _)| *seq >= row);
         self.newest = self.newest.max(Some(Seq(row.0.saturating_sub(1))));
     }
@@ -117,12 +121,12 @@ impl Lane {
         Self { key, inbox: Mutex::default(), wake: Notify::new(), seat: Mutex::default() }
     }
 
-    pub(crate) fn push(&self, seq: Seq, inbound: Inbound, room: usize) {
+    pub(crate) fn push(&self, heard: Heard, room: usize) {
         let mut inbox = self.lock();
         if inbox.behind || inbox.said.len() >= room {
             inbox.leave_to_journal();
         } else {
-            inbox.take_up(seq, inbound);
+            inbox.take_up(heard);
         }
         drop(inbox);
         self.wake.notify_one();
@@ -132,9 +136,9 @@ impl Lane {
         let mut inbox = self.lock();
         if inbox.is_known(seq) {
             // It was found in the journal first and need not wait for its turn there.
-            let place = inbox.said.iter().position(|(waiting, _)| *waiting == seq);
+            let place = inbox.said.iter().position(|waiting| waiting.seq == seq);
             let found = place.and_then(|place| inbox.said.remove(place));
-            inbox.control.extend(found);
+            inbox.control.extend(found.map(|heard| (heard.seq, heard.inbound)));
         } else if inbox.control.len() < URGENT {
             inbox.control.push_back((seq, inbound));
         } else {
@@ -195,6 +199,23 @@ impl Lane {
         inbox.leave_to_journal();
         drop(inbox);
         self.wake.notify_one();
+    }
+
+    /// What was taken is next again, each by itself.
+    fn put_back(&self, rows: Vec<(Seq, Inbound)>, now: Timestamp) {
+        let mut inbox = self.lock();
+        for (seq, inbound) in rows.into_iter().rev() {
+            inbox.said.push_front(Heard::new(seq, inbound, &Bursts::NONE, now));
+        }
+    }
+
+    /// The files of a message that waits are there, or will not be.
+    fn fetched(&self, seq: Seq, inbound: Inbound) {
+        let mut inbox = self.lock();
+        // What was dropped meanwhile is of no interest.
+        if let Some(waiting) = inbox.said.iter_mut().find(|waiting| waiting.seq == seq) {
+            waiting.inbound = inbound;
+        }
     }
 
     /// Tells the session what its agent did. Answers once that is durable: with the delivery that
@@ -265,6 +286,12 @@ struct Driver {
     /// only the store knows what.
     inherited: Option<OutboundId>,
     memory: Memory,
+    /// Files of what waits to be heard.
+    fetches: Fetches,
+    /// How what people send as one is delivered in parts.
+    bursts: Bursts,
+    /// How long what has been heard of such a thing waits for the rest.
+    waits: Option<Duration>,
 }
 
 impl Driver {
@@ -290,6 +317,9 @@ impl Driver {
             taken: VecDeque::new(),
             inherited: None,
             memory: Memory::default(),
+            fetches: Fetches::default(),
+            bursts: shared.bursts_for(&lane.key),
+            waits: None,
         })
     }
 
@@ -323,17 +353,28 @@ impl Driver {
             }
             let now = self.shared.clock.now();
             let wait = match self.session.as_ref().and_then(Session::wake_at) {
-                Some(at) => at.since(now) + LAST_WORDS,
-                None if self.shared.lanes.len() > self.shared.limits.lingering => Duration::ZERO,
-                None => self.shared.limits.linger,
+                Some(at) => Some(at.since(now) + LAST_WORDS),
+                None if !self.fetches.is_empty() || self.waits.is_some() => None,
+                None if self.shared.lanes.len() > self.shared.limits.lingering => {
+                    Some(Duration::ZERO)
+                }
+                None => Some(self.shared.limits.linger),
             };
-            if wait.is_zero() && idle {
+            if idle && wait == Some(Duration::ZERO) {
                 return Next::Leave;
             }
+            let clock = &self.shared.clock;
+            let after = async |time: Option<Duration>| match time {
+                Some(time) => clock.sleep(time).await,
+                None => std::future::pending().await,
+            };
+            let (waited, rest) = (after(wait), after(self.waits));
             tokio::select! {
                 biased;
                 () = self.lane.wake.notified() => {}
-                () = self.shared.clock.sleep(wait) => {
+                (seq, inbound) = self.fetches.next() => self.lane.fetched(seq, inbound),
+                () = rest => {}
+                () = waited => {
                     return if idle { Next::Leave } else { Next::Event(Event::Woke, None) };
                 }
             }
@@ -350,7 +391,7 @@ impl Driver {
             if inbox.behind {
                 self.taken.push_back(seq);
             }
-            let overtaken = inbox.said.iter().filter(|(said, _)| *said < seq).count();
+            let overtaken = inbox.said.iter().filter(|said| said.seq < seq).count();
             return Some(Next::Event(Event::Arrived { seq, inbound, overtaken }, None));
         }
         if let Some((turn, event, told)) = inbox.agent.pop_front() {
@@ -362,8 +403,24 @@ impl Driver {
         if !self.session.as_ref().is_none_or(Session::has_room) {
             return None;
         }
-        if let Some((seq, inbound)) = inbox.said.pop_front() {
-            return Some(Next::Event(Event::Arrived { seq, inbound, overtaken: 0 }, None));
+        self.fetches.keep_up(&self.shared, inbox.said.iter());
+        self.waits = None;
+        match bursts::ready(&inbox.said, &self.bursts, self.shared.clock.now()) {
+            Ready::First(parts) => {
+                let mut rows = bursts::take(&mut inbox.said, parts);
+                return Some(match rows.len() {
+                    1 => {
+                        let (seq, inbound) = rows.remove(0);
+                        Next::Event(Event::Arrived { seq, inbound, overtaken: 0 }, None)
+                    }
+                    _ => Next::Event(Event::Together(rows), None),
+                });
+            }
+            Ready::In(time) => self.waits = Some(time),
+            Ready::Not => {}
+        }
+        if !inbox.said.is_empty() {
+            return None;
         }
         if inbox.behind {
             return Some(Next::Read);
@@ -381,12 +438,13 @@ impl Driver {
                 return self.shared.clock.sleep(STORE_REST).await;
             }
         };
+        let now = self.shared.clock.now();
         let mut inbox = self.lane.lock();
         inbox.behind = unread.len() == PAGE || inbox.missed;
         for (seq, inbound) in unread {
             let in_control = inbox.control.iter().any(|(waiting, _)| *waiting == seq);
             if !in_control && !self.taken.contains(&seq) {
-                inbox.take_up(seq, inbound);
+                inbox.take_up(Heard::new(seq, inbound, &self.bursts, now));
             }
         }
         if !inbox.behind {
@@ -408,19 +466,16 @@ impl Driver {
         let mut panics = 0;
         loop {
             let now = self.shared.clock.now();
-            let mut next = match (&self.session, &event) {
+            let mut next = match (&self.session, first_in(&event)) {
                 (Some(session), _) => session.clone(),
-                (
-                    None,
-                    Event::Arrived { inbound, .. } | Event::Stumbled { over: Some((_, inbound)) },
-                ) => Session::begin(
+                (None, Some(inbound)) => Session::begin(
                     self.lane.key.clone(),
                     inbound.to.clone(),
                     now,
                     self.shared.rules_for(&self.lane.key),
                 ),
                 // A session that never began has nothing to hear about.
-                (None, _) => return None,
+                (None, None) => return None,
             };
             let stepped = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 let unsaid = match (&event, &self.turn) {
@@ -438,7 +493,9 @@ impl Driver {
                     panics += 1;
                     tracing::error!(session = %self.lane.key, panics, "a step panicked");
                     if panics == PANICS_UNTIL_QUARANTINE {
-                        event = stumbled(event);
+                        let rest;
+                        (event, rest) = stumbled(event);
+                        self.lane.put_back(rest, now);
                     } else if panics > PANICS_UNTIL_QUARANTINE {
                         return None;
                     }
@@ -545,7 +602,7 @@ impl Driver {
         let id = OutboundId { session: before.id.clone(), delivery: *delivery, part: 0 };
         let still = next.hand().filter(|hand| next.id == before.id && hand.delivery == *delivery);
         let replaced = said.iter().any(|outbound| outbound.id == id);
-        let can = self.shared.capabilities(&to.account);
+        let can = self.shared.capabilities(to);
         if still.is_some() || replaced || !shows_words(&can) {
             return None;
         }
@@ -608,10 +665,14 @@ impl Driver {
 }
 
 /// What a session hears instead of an event over which it panicked every time: the ones behind it
-/// must not be blocked, and the person is told.
-fn stumbled(event: Event) -> Event {
-    match event {
-        Event::Arrived { seq, inbound, .. } => Event::Stumbled { over: Some((seq, inbound)) },
+/// must not be blocked, and the person is told. What it came together with is heard by itself.
+fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
+    let (over, rest) = match event {
+        Event::Arrived { seq, inbound, .. } => (Some((seq, inbound)), Vec::new()),
+        Event::Together(mut rows) => {
+            let rest = rows.split_off(rows.len().min(1));
+            (rows.pop(), rest)
+        }
         Event::Agent { .. }
         | Event::Told { .. }
         | Event::Passed(_)
@@ -619,6 +680,18 @@ fn stumbled(event: Event) -> Event {
         | Event::Renamed { .. }
         | Event::Woke
         | Event::Restarted { .. }
-        | Event::Stumbled { .. } => Event::Stumbled { over: None },
+        | Event::Stumbled { .. } => (None, Vec::new()),
+    };
+    (Event::Stumbled { over }, rest)
+}
+
+/// What arrived with an event, or the first of it.
+fn first_in(event: &Event) -> Option<&Inbound> {
+    match event {
+        Event::Arrived { inbound, .. } | Event::Stumbled { over: Some((_, inbound)) } => {
+            Some(inbound)
+        }
+        Event::Together(rows) => rows.first().map(|(_, inbound)| inbound),
+        _ => None,
     }
 }

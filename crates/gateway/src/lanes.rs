@@ -8,6 +8,7 @@ use talaria_session::{Ended, Event, SessionKey, is_control};
 use talaria_store::StoreError;
 use tokio::sync::Semaphore;
 
+use crate::bursts::Heard;
 use crate::lane::{self, Lane};
 use crate::shared::Shared;
 
@@ -71,7 +72,9 @@ pub(crate) fn offer(shared: &Arc<Shared>, key: SessionKey, seq: Seq, inbound: In
         if is_control(&inbound) {
             lane.push_control(seq, inbound);
         } else {
-            lane.push(seq, inbound, shared.limits.inbox);
+            let bursts = shared.bursts_for(&lane.key);
+            let heard = Heard::new(seq, inbound, &bursts, shared.clock.now());
+            lane.push(heard, shared.limits.inbox);
         }
     });
 }

@@ -9,22 +9,28 @@ mod accounts;
 mod archive;
 mod attachments;
 mod backoff;
+mod bursts;
 mod chats;
 mod commits;
 mod delivery;
 mod denials;
 mod expiry;
+mod fetching;
 mod files;
 mod intake;
 mod lane;
 mod lanes;
+mod manner;
+mod marks;
 mod memory;
 mod menu;
 mod owed;
+mod pace;
 mod preview;
 mod recall;
 mod requests;
 mod shared;
+mod silenced;
 mod situation;
 mod steward;
 mod tasks;
@@ -39,7 +45,7 @@ use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
 use talaria_model::{AccountId, ChatKind, SessionId, Timestamp};
 use talaria_platform::{Account, FileStore};
-use talaria_session::{Access, Ended, Event, Rules, Scope, SessionKey};
+use talaria_session::{Access, Ended, Event, Gate, Rules, Scope, SessionKey};
 use talaria_store::{Store, StoreError};
 
 use crate::shared::Shared;
@@ -48,6 +54,8 @@ pub use accounts::{AccountState, AccountStatus};
 pub use attachments::StoredAttachments;
 pub use expiry::Finalizer;
 pub use files::DiskFiles;
+pub use manner::{Manner, Replies, Streaming, Transport};
+pub use menu::menu;
 pub use recall::StoreRecall;
 pub use shared::{Limits, Routes};
 pub use steward::{NoSteward, Steward};
@@ -89,8 +97,12 @@ pub struct AccountPlan {
     pub account: Account,
     /// Who it listens to.
     pub access: Access,
+    /// What of that it answers.
+    pub gate: Gate,
     /// What applies to its sessions, by kind of chat; the usual rules where nothing is said.
     pub rules: BTreeMap<ChatKind, Arc<Rules>>,
+    /// How it speaks.
+    pub manner: Arc<Manner>,
     /// Its private folder.
     pub folder: PathBuf,
 }
@@ -183,6 +195,14 @@ impl Gateway {
     pub fn set_access(&self, account: &AccountId, access: Access) {
         if let Some(account) = self.shared.accounts.get(account) {
             account.set_access(access);
+        }
+    }
+
+    /// Answers what this says on an account from the next event on. An account that does not run is left
+    /// alone.
+    pub fn set_gate(&self, account: &AccountId, gate: Gate) {
+        if let Some(account) = self.shared.accounts.get(account) {
+            account.set_gate(gate);
         }
     }
 

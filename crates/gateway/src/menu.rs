@@ -7,19 +7,21 @@ use talaria_session::{Admins, COMMANDS, CommandSpec, QuickCommand, Rules, Who};
 
 /// What can be given under these rules: the built-in commands by name, then those of the
 /// configuration.
-pub(crate) fn of(rules: &Rules) -> Arc<[MenuItem]> {
+pub fn menu(rules: &Rules) -> Arc<[MenuItem]> {
     let offered = |who: Who| match (who, &rules.tiers.admins) {
         (Who::Anyone, _) | (Who::Admin, Admins::Everyone) => Offered::Everyone,
         (Who::Admin, Admins::Only(_)) => Offered::Administrators,
     };
     let built_in = |spec: &CommandSpec| MenuItem {
         name: spec.name.into(),
+        aliases: spec.aliases.iter().map(|&alias| alias.into()).collect(),
         arguments: spec.arguments.into(),
         help: spec.help.into(),
         to: offered(spec.who),
     };
     let own = |quick: &QuickCommand| MenuItem {
         name: quick.name.clone(),
+        aliases: Vec::new(),
         arguments: String::new(),
         help: quick.help.clone(),
         to: offered(quick.who),
@@ -44,7 +46,7 @@ mod tests {
         };
         let rules = Rules { quick: vec![quick("disk"), quick("new")], ..Rules::default() };
         let to = |rules: &Rules, name: &str| -> Vec<Offered> {
-            of(rules).iter().filter(|item| item.name == name).map(|item| item.to).collect()
+            menu(rules).iter().filter(|item| item.name == name).map(|item| item.to).collect()
         };
         assert_eq!(to(&rules, "disk"), [Offered::Everyone]);
         assert_eq!(

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use talaria_model::{Act, Address, Capabilities, Content, Markup, Outbound};
+use talaria_model::{Act, Address, Capabilities, Content, Markup, Notify, Outbound};
 use talaria_platform::lower;
 use talaria_store::{Store, StoreError, Untold};
 
@@ -87,15 +87,16 @@ impl Owed {
 pub(crate) fn notice(untold: &Untold, to: Address, can: &Capabilities) -> Option<Outbound> {
     let reason: String = untold.reason.chars().take(LONGEST_REASON).collect();
     let reason = match can.markup {
-        Markup::Markdown => talaria_render::literal(&reason),
         Markup::Plain => reason,
+        _ => talaria_render::literal(&reason),
     };
     let text = match untold.count {
         1 => format!("1 earlier message could not be delivered ({reason})."),
         count => format!("{count} earlier messages could not be delivered ({reason})."),
     };
     let id = untold.last.with_part(u16::MAX - untold.last.part);
-    let whole = Outbound { id, to, act: Act::Post(Content::text(text)) };
+    let content = Content { notify: Notify::Silently, ..Content::text(text) };
+    let whole = Outbound { id, to, act: Act::Post(content) };
     lower(whole, can).into_iter().next()
 }
 

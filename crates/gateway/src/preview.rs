@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use talaria_agent::Preview;
-use talaria_model::OutboundId;
+use talaria_model::{MessageId, OutboundId};
 use talaria_session::reply::may_be_silence;
 use tokio::sync::watch;
 
@@ -14,6 +14,8 @@ use crate::chats::{Chat, Voice};
 pub(crate) struct Shown {
     /// The delivery whose text it will be.
     pub(crate) id: OutboundId,
+    /// The message that it will answer.
+    pub(crate) answers: Option<MessageId>,
     /// The answer so far.
     pub(crate) preview: watch::Receiver<Preview>,
     /// What was shown of it before this run.

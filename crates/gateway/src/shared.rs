@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use talaria_agent::Privacy;
 use talaria_clock::Clock;
-use talaria_model::{AccountId, Capabilities, Timestamp};
-use talaria_platform::{FileStore, Surface};
+use talaria_model::{AccountId, Address, Capabilities, Timestamp};
+use talaria_platform::{Bursts, FileStore, Surface};
 use talaria_session::{Access, Rules, Scope, SessionKey};
 use talaria_store::Store;
 use tokio::sync::Semaphore;
@@ -19,6 +19,7 @@ use crate::backoff::Spread;
 use crate::chats::Chats;
 use crate::expiry::Finalizer;
 use crate::lanes::Lanes;
+use crate::manner::{Growth, Manner};
 use crate::owed::Owed;
 use crate::steward::Steward;
 use crate::tasks::Tasks;
@@ -39,6 +40,12 @@ pub struct Limits {
     pub linger: Duration,
     /// Entries of a conversation that a turn is given.
     pub history: usize,
+    /// Bytes of one file that comes with a message.
+    pub file: u64,
+    /// Bytes of all files of one message.
+    pub message_files: u64,
+    /// How long a message waits for its files.
+    pub fetch_time: Duration,
     /// How long a platform has to take a message before its outcome counts as unknown.
     pub send_timeout: Duration,
     /// How long a parcel is tried before we give up on it.
@@ -57,6 +64,9 @@ impl Default for Limits {
             lingering: 256,
             linger: Duration::from_secs(10),
             history: 400,
+            file: 25_000_000,
+            message_files: 100_000_000,
+            fetch_time: Duration::from_secs(120),
             send_timeout: Duration::from_secs(60),
             parcel_lifetime: days(7),
             // The longest redelivery known of any platform is seven days.
@@ -130,8 +140,20 @@ impl Shared {
 
     /// What an account can do, whether it is connected or not. An account that is no longer
     /// configured can do the least.
-    pub(crate) fn capabilities(&self, account: &AccountId) -> Capabilities {
-        self.accounts.get(account).map_or(Capabilities::PLAIN, |account| account.capabilities())
+    pub(crate) fn capabilities(&self, at: &Address) -> Capabilities {
+        let account = self.accounts.get(&at.account);
+        account.map_or(Capabilities::PLAIN, |account| account.capabilities(at.chat.kind))
+    }
+
+    /// How an account speaks.
+    pub(crate) fn manner(&self, at: &Address) -> Arc<Manner> {
+        let account = self.accounts.get(&at.account);
+        account.map(|account| account.plan.manner.clone()).unwrap_or_default()
+    }
+
+    /// How an answer grows in a chat.
+    pub(crate) fn growth(&self, at: &Address) -> Growth {
+        self.manner(at).streaming.growth(&self.capabilities(at))
     }
 
     /// What applies to a session. One whose account is no longer configured has the usual rules.
@@ -139,6 +161,12 @@ impl Shared {
         let account = self.accounts.get(&key.account);
         let own = account.and_then(|account| account.plan.rules.get(&key.kind));
         own.unwrap_or(&self.rules).clone()
+    }
+
+    /// How what people send as one is delivered in parts to a session.
+    pub(crate) fn bursts_for(&self, key: &SessionKey) -> Bursts {
+        let account = self.accounts.get(&key.account);
+        account.map_or(Bursts::NONE, |account| account.plan.account.spec.bursts)
     }
 
     pub(crate) fn turns_in_hand(&self) -> usize {

@@ -12,7 +12,7 @@ pub(crate) fn of(shared: &Shared, session: &Session, start: &Start) -> Situation
         Some(account) => PlatformFacts {
             title: account.plan.account.spec.label.to_owned(),
             name: account.plan.account.spec.name.to_owned(),
-            can: account.capabilities(),
+            can: account.capabilities(start.to.chat.kind),
             note: account.plan.account.spec.note.map(str::to_owned),
             ids: account.plan.account.spec.ids,
         },

@@ -7,13 +7,14 @@ use std::time::Duration;
 use futures::StreamExt;
 use talaria_agent::{History, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
-use talaria_model::{AgentEvent, Cost, Entry, Failure, OutboundId, TurnId, Usage, Word};
+use talaria_model::{AgentEvent, Cost, Entry, Failure, OutboundId, Progress, TurnId, Usage, Word};
 use talaria_session::Start;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::Lane;
-use crate::preview::{Live, Past, said_in};
+use crate::marks::{self, Marking};
+use crate::preview::{Live, Past, Shown, said_in};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 
@@ -215,9 +216,10 @@ impl InProgress {
             reported = calm(events.next()) => Some(reported),
         };
         durable.cancelled().await;
+        let marking = self.mark(delivery);
         let mut live = place.is_some().then(|| self.show(delivery, &preview));
         let mut grace: Option<Sleep> = None;
-        loop {
+        let outcome = loop {
             let reported = async {
                 match early.take() {
                     Some(reported) => reported,
@@ -252,6 +254,7 @@ impl InProgress {
             };
             let ends = matches!(event, AgentEvent::Finished { .. } | AgentEvent::Failed { .. });
             let asks = matches!(event, AgentEvent::Asked(_));
+            let outcome = outcome(&event);
             if asks {
                 // While a person is asked, somebody else may have the place.
                 place = None;
@@ -264,10 +267,11 @@ impl InProgress {
                     // Nobody is typing but the person who is asked.
                     live = (!asks).then(|| self.show(delivery, &preview));
                 }
-                _ => break,
+                _ => break outcome,
             }
-        }
+        };
         drop((live, place));
+        marking.end(outcome);
     }
 
     /// Waits for a place and lets the agent begin. A turn whose question is open needs no place
@@ -331,11 +335,29 @@ impl InProgress {
         }
     }
 
+    /// Shows on the message that began the turn that somebody works on it.
+    fn mark(&self, delivery: u32) -> Marking {
+        let Start { turn, to, answers, .. } = &self.start;
+        let id = OutboundId { session: turn.session.clone(), delivery, part: 0 };
+        marks::begin(&self.shared, to, id, answers.clone())
+    }
+
     fn show(&self, delivery: u32, preview: &watch::Receiver<Preview>) -> Live {
         let session = self.start.turn.session.clone();
         let id = OutboundId { session, delivery, part: 0 };
         let past = if self.inherited.as_ref() == Some(&id) { Past::Unknown } else { Past::None };
-        crate::chats::show(&self.shared, self.start.to.clone(), id, preview.clone(), past)
+        let (answers, preview) = (self.start.answers.clone(), preview.clone());
+        let shown = Shown { id, answers, preview, past };
+        crate::chats::show(&self.shared, self.start.to.clone(), shown)
+    }
+}
+
+/// How far the answer is after this.
+fn outcome(event: &AgentEvent) -> Progress {
+    match event {
+        AgentEvent::Finished { .. } => Progress::Done,
+        AgentEvent::Failed { failure, .. } if *failure != Failure::Stopped => Progress::Failed,
+        _ => Progress::Nothing,
     }
 }
 

@@ -42,6 +42,9 @@ pub enum ChatKind {
 }
 
 impl ChatKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Dm, Self::Group, Self::Channel, Self::Thread, Self::Forum];
+
     /// As it is printed in a session key.
     pub const fn as_str(self) -> &'static str {
         match self {

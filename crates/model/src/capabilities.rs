@@ -22,6 +22,10 @@ pub struct Capabilities {
     pub choices: Choices,
     /// Whether we can react to a message.
     pub reactions: Reactions,
+    /// Whether we can show on a message how far its answer is.
+    pub marks: Marks,
+    /// How much may be sent in how much time.
+    pub pace: Pace,
     /// Whether people can see that we are working.
     pub typing: Typing,
     /// Which files can be sent.
@@ -42,6 +46,8 @@ impl Capabilities {
         deletes: Deletes::Never,
         choices: Choices::Numbered,
         reactions: Reactions::Never,
+        marks: Marks::Never,
+        pace: Pace::FREE,
         typing: Typing::Never,
         files: Files::Never,
         reply_within: None,
@@ -78,6 +84,14 @@ pub enum Markup {
     Plain,
     /// The platform takes CommonMark and shows it formatted.
     Markdown,
+    /// Text beside a list of what is formatted in it, as Telegram takes it.
+    Entities,
+    /// Markdown as Discord reads it.
+    Discord,
+    /// `mrkdwn`, as Slack reads it.
+    Mrkdwn,
+    /// HTML.
+    Html,
 }
 
 /// Whether a message of ours can be changed after it was sent.
@@ -131,6 +145,39 @@ pub enum Reactions {
     Never,
     /// With any one emoji.
     Emoji,
+}
+
+/// Whether we can show on a message how far its answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Marks {
+    /// Never.
+    Never,
+    /// On messages of people.
+    Shown,
+}
+
+/// How much a platform lets us send in how much time. Previews and answers share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// In all chats of the account together.
+    pub account: Option<Bucket>,
+    /// In one chat.
+    pub chat: Option<Bucket>,
+}
+
+impl Pace {
+    /// As much as one likes.
+    pub const FREE: Self = Self { account: None, chat: None };
+}
+
+/// So many acts at once, and so many more as time passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bucket {
+    /// How many may be sent at once after a rest.
+    pub burst: u32,
+    /// How long it takes until one more may be sent.
+    pub every: Duration,
 }
 
 /// Whether people can see that we are working on an answer.

@@ -18,6 +18,26 @@ pub struct Content {
     /// The message this answers, on platforms that show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<MessageId>,
+    /// Whether people's devices are to make a sound.
+    #[serde(default, skip_serializing_if = "Notify::is_aloud")]
+    pub notify: Notify,
+}
+
+/// Whether people's devices are to make a sound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notify {
+    /// As they have set them.
+    #[default]
+    Aloud,
+    /// No, on platforms that can.
+    Silently,
+}
+
+impl Notify {
+    fn is_aloud(&self) -> bool {
+        *self == Self::Aloud
+    }
 }
 
 impl Content {

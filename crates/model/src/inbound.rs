@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, ChoiceId, EventId, FileRef, MessageId, Sender, Source, Timestamp};
+use crate::{
+    Address, ChoiceId, EventId, FileRef, Media, MessageId, Sender, Source, Timestamp, Unfetched,
+};
 
 /// One event from a platform, decoded and verified, on its way into the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +30,8 @@ pub struct Inbound {
 pub enum InboundKind {
     /// Somebody said something. Slash commands are said too; the session recognises them.
     Said(Message),
+    /// Somebody changed what they had said. The message has the id of the first one.
+    Edited(Message),
     /// Somebody chose one of the answers offered.
     Pressed(ChoiceId),
     /// Somebody asked for the running turn to stop, by a control that is not a message.
@@ -45,6 +49,24 @@ pub struct Message {
     /// Files sent along.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRef>,
+    /// Files sent along that are still at the platform.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Media>,
+    /// Files sent along that could not be fetched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unfetched: Vec<Unfetched>,
+    /// What it has in common with the other parts, where people sent several messages as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub album: Option<String>,
+    /// Whether it says what it said at first.
+    #[serde(default, skip_serializing_if = "Edition::is_first")]
+    pub edition: Edition,
+    /// Whether it is meant for us.
+    #[serde(default, skip_serializing_if = "Addressed::is_to_us")]
+    pub addressed: Addressed,
+    /// Who said it first, when it was passed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded: Option<Author>,
     /// The message it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<MessageId>,
@@ -60,6 +82,41 @@ pub struct Message {
     /// Skills that a new conversation in this chat begins with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
+}
+
+/// Whether a message says what it said at first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Edition {
+    /// It does.
+    #[default]
+    First,
+    /// It was changed after it had been read.
+    Changed,
+}
+
+impl Edition {
+    fn is_first(&self) -> bool {
+        *self == Self::First
+    }
+}
+
+/// Whether a message is meant for us. A platform says what it sees; whether we listen is for the
+/// account's rules to say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Addressed {
+    /// It was said to us: in private, by name, or as an answer to us.
+    #[default]
+    ToUs,
+    /// It was said in a chat that we are in.
+    ToOthers,
+}
+
+impl Addressed {
+    fn is_to_us(&self) -> bool {
+        *self == Self::ToUs
+    }
 }
 
 /// A message that another one answers.

@@ -15,6 +15,7 @@ mod file;
 mod id;
 mod inbound;
 pub mod jid;
+mod media;
 mod outbound;
 mod secret;
 mod source;
@@ -23,10 +24,10 @@ mod turn;
 
 pub use address::{Address, Chat, ChatKind, Sender, SenderKind};
 pub use capabilities::{
-    Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Markup, Reactions,
-    TextLimit, Typing, Unit,
+    Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
+    Pace, Reactions, TextLimit, Typing, Unit,
 };
-pub use content::{Choice, Content};
+pub use content::{Choice, Content, Notify};
 pub use cost::{Cost, CostStatus};
 pub use effort::{Effort, UnknownEffort};
 pub use entry::{Entry, EntryBody, Extent, Question, ToolCall, Usage};
@@ -35,8 +36,9 @@ pub use id::{
     AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, SenderId,
     Seq, SessionId, ThreadId, TurnId,
 };
-pub use inbound::{Author, Inbound, InboundKind, Message, Overheard, Quote};
-pub use outbound::{Act, Draft, Outbound, Receipt};
+pub use inbound::{Addressed, Author, Edition, Inbound, InboundKind, Message, Overheard, Quote};
+pub use media::{Media, MediaKind, Unfetched};
+pub use outbound::{Act, Draft, Outbound, Progress, Receipt};
 pub use secret::Secret;
 pub use source::{KnownBy, Source, Standing};
 pub use time::Timestamp;

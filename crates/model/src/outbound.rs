@@ -28,7 +28,8 @@ pub enum Act {
         /// The whole new content.
         content: Content,
     },
-    /// Show what an answer looks like so far; the `Post` with the same delivery replaces it.
+    /// Show what an answer looks like so far; the `Post` with the same delivery replaces it. One without
+    /// words takes back what was shown: the platform removes it, or lets it fade.
     Draft(Draft),
     /// Remove a message of ours.
     Delete {
@@ -42,8 +43,29 @@ pub enum Act {
         /// One emoji.
         emoji: String,
     },
+    /// Show on a message how far its answer is. It takes the place of what was shown there before.
+    Mark {
+        /// The message as its platform names it.
+        message: MessageId,
+        /// How far.
+        progress: Progress,
+    },
     /// Show that an answer is being worked on.
     Typing,
+}
+
+/// How far the answer to a message is. Each platform has its own sign for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// Somebody works on it.
+    Seen,
+    /// It is answered.
+    Done,
+    /// It could not be answered.
+    Failed,
+    /// Nothing is to be shown any more.
+    Nothing,
 }
 
 /// An answer as it looks so far.
@@ -55,6 +77,13 @@ pub struct Draft {
     /// What the agent is doing at the moment, when it is not writing, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doing: Option<String>,
+}
+
+impl Draft {
+    /// Whether it takes back what was shown.
+    pub fn is_blank(&self) -> bool {
+        self.content.text.trim().is_empty() && self.doing.is_none()
+    }
 }
 
 impl From<Content> for Draft {

@@ -11,6 +11,12 @@ pub enum SendError {
         /// For how long.
         after: Duration,
     },
+    /// The platform asks us to wait, in every chat of the account.
+    #[error("asked to wait {} s everywhere", after.as_secs())]
+    Halted {
+        /// For how long.
+        after: Duration,
+    },
     /// The chat, or our place in it, no longer exists.
     #[error("the chat is gone: {reason}")]
     Gone {
@@ -71,7 +77,9 @@ impl SendError {
     /// The one decision about a failed act.
     pub fn fate(&self) -> Fate {
         match self {
-            Self::Throttled { after } => Fate::Retry { after: Some(*after) },
+            Self::Throttled { after } | Self::Halted { after } => {
+                Fate::Retry { after: Some(*after) }
+            }
             Self::Unreachable { .. } => Fate::Retry { after: None },
             Self::Unreadable { .. } => Fate::Plain,
             Self::Unconfirmed { .. } => Fate::Unsure,
@@ -133,6 +141,7 @@ mod tests {
         let wait = Duration::from_secs(5);
         for (error, fate) in [
             (SendError::Throttled { after: wait }, Fate::Retry { after: Some(wait) }),
+            (SendError::Halted { after: wait }, Fate::Retry { after: Some(wait) }),
             (SendError::Unreachable { reason: reason() }, Fate::Retry { after: None }),
             (SendError::Unreadable { reason: reason() }, Fate::Plain),
             (SendError::Unconfirmed { reason: reason() }, Fate::Unsure),

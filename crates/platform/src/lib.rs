@@ -13,7 +13,8 @@ mod registration;
 
 pub use error::{ConnectError, Fate, LinkError, SendError};
 pub use link::{
-    Ack, Arrival, Arrivals, Batch, Committed, Cursor, Incoming, Link, Outgoing, Verdict,
+    Ack, Arrival, Arrivals, Batch, Committed, Cursor, FetchError, Found, Incoming, Library, Link,
+    Outgoing, Verdict,
 };
 pub use lower::lower;
 pub use menu::{MenuItem, Offered};
@@ -21,5 +22,6 @@ pub use ports::{
     Archive, ArchiveError, ByteStream, Conversation, FileError, FileStore, Hit, Ports, Recorded,
 };
 pub use registration::{
-    Account, Identity, Platform, Registration, SettingsError, Spec, Startup, Surface,
+    Account, Ask, Bursts, Checked, Identity, Need, Platform, Registration, Secrecy, SettingsError,
+    Spec, Startup, Surface,
 };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
-use talaria_model::{Inbound, Outbound, Receipt, Seq};
+use talaria_model::{Inbound, Media, Outbound, Receipt, Seq};
 
-use crate::{LinkError, SendError, Surface};
+use crate::{ByteStream, LinkError, SendError, Surface};
 
 /// A connected account. Dropping it disconnects.
 pub struct Link {
@@ -15,6 +15,8 @@ pub struct Link {
     pub incoming: Incoming,
     /// How it is spoken to.
     pub outgoing: Arc<dyn Outgoing>,
+    /// How files are fetched that came with messages, on platforms that keep them.
+    pub library: Option<Arc<dyn Library>>,
 }
 
 /// How events reach us.
@@ -104,4 +106,46 @@ pub enum Verdict {
 pub trait Outgoing: Send + Sync {
     /// Carries out one act that `lower` has made fit. Fails only in ways that say what to do.
     async fn send(&self, outbound: &Outbound) -> Result<Receipt, SendError>;
+
+    /// Looks for what an act whose outcome is unknown may have left behind, on platforms that let us
+    /// read what they show.
+    async fn find(&self, outbound: &Outbound) -> Result<Found, SendError> {
+        let _ = outbound;
+        Ok(Found::Unknown)
+    }
+}
+
+/// What became of an act that nobody confirmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// It can be seen.
+    Shown(Receipt),
+    /// It cannot be seen, and will not be.
+    Absent,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Fetches files that a platform holds.
+#[async_trait]
+pub trait Library: Send + Sync {
+    /// The bytes of a file that came with a message.
+    async fn fetch(&self, media: &Media) -> Result<ByteStream, FetchError>;
+}
+
+/// Why a file could not be fetched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// The platform does not hand it out: it is too large, or gone.
+    #[error("{reason}")]
+    Refused {
+        /// In the platform's words.
+        reason: String,
+    },
+    /// Trying again later may help.
+    #[error("cannot be reached: {reason}")]
+    Unreachable {
+        /// What stood in the way.
+        reason: String,
+    },
 }

@@ -2,7 +2,7 @@
 
 use talaria_model::{
     Act, Capabilities, Choice, Choices, Content, Deletes, Draft, Drafts, Edits, FileRef, Files,
-    Markup, Outbound, Reactions, TextLimit, Typing,
+    Marks, Markup, Outbound, Reactions, TextLimit, Typing,
 };
 use talaria_render as render;
 
@@ -21,13 +21,15 @@ const SHORTENED: &str = "…";
 /// up from its number. The reply mark is on the first, files and choices are on the last. A text of
 /// more than 200 parts ends in a sentence that says so.
 ///
-/// Choices that cannot be buttons become a numbered list, files that cannot be sent are named in the
-/// text. A platform that shows no Markdown gets plain text, which is why what comes out for such a
-/// platform is not Markdown and cannot be lowered again.
+/// A text is taken apart so that every part fits once the platform has rendered it; each part is Markdown
+/// that the platform reads and renders. A platform that shows no markup gets plain text, which is why
+/// what comes out for such a platform is not Markdown and cannot be lowered again. Choices that cannot be
+/// buttons become a numbered list, files that cannot be sent are named in the text.
 ///
 /// Nothing comes out for an act without content, and for an act the platform does not know. That holds
 /// for an edit, too: only delivery knows whether the message in question was ever seen, and posts the
 /// content instead. A draft has text only, as much of it as fits: the post that follows has the rest.
+/// One without text takes the draft back, and comes out as it is.
 pub fn lower(outbound: Outbound, can: &Capabilities) -> Vec<Outbound> {
     let Outbound { id, to, act } = outbound;
     let numbers = id.part..=u16::MAX;
@@ -40,14 +42,18 @@ pub fn lower(outbound: Outbound, can: &Capabilities) -> Vec<Outbound> {
             first.into_iter().chain(contents.map(Act::Post)).collect()
         }
         Act::Draft(shown) if can.drafts != Drafts::Never => {
-            draft(shown, can).into_iter().map(Act::Draft).collect()
+            vec![Act::Draft(draft(shown, can))]
         }
         Act::Delete { .. } if can.deletes != Deletes::Never => vec![act],
         Act::React { .. } if can.reactions != Reactions::Never => vec![act],
+        Act::Mark { .. } if can.marks != Marks::Never => vec![act],
         Act::Typing if can.typing != Typing::Never => vec![act],
-        Act::Edit { .. } | Act::Draft(_) | Act::Delete { .. } | Act::React { .. } | Act::Typing => {
-            vec![]
-        }
+        Act::Edit { .. }
+        | Act::Draft(_)
+        | Act::Delete { .. }
+        | Act::React { .. }
+        | Act::Mark { .. }
+        | Act::Typing => vec![],
     };
     std::iter::zip(numbers, acts)
         .map(|(part, act)| Outbound { id: id.with_part(part), to: to.clone(), act })
@@ -55,117 +61,116 @@ pub fn lower(outbound: Outbound, can: &Capabilities) -> Vec<Outbound> {
 }
 
 fn contents(content: Content, can: &Capabilities, most: usize) -> Vec<Content> {
-    let mut text = readable(content.text, can.markup);
+    let mut text = content.text;
     let (files, refused): (Vec<_>, Vec<_>) =
         content.files.into_iter().partition(|file| match can.files {
             Files::Never => false,
             Files::UpTo(most) => file.size <= most,
         });
     if !refused.is_empty() {
-        text = with_note(&text, &not_sent(&refused, can.markup), can.markup);
+        text = render::append(&text, &not_sent(&refused));
     }
     let are_buttons = match can.choices {
-        Choices::Numbered => false,
+        Choices::Numbered => content.choices.is_empty(),
         Choices::Buttons { max } => content.choices.len() <= usize::from(max),
     };
     let buttons = if are_buttons {
         content.choices
     } else {
-        text = with_note(&text, &numbered(&content.choices, can.markup), can.markup);
+        text = render::append(&text, &numbered(&content.choices));
         vec![]
     };
 
-    let mut texts = texts(&text, can.text, most);
+    let mut texts = texts(&text, can, most);
     if texts.is_empty() && !(files.is_empty() && buttons.is_empty()) {
         texts.push(String::new());
     }
-    let mut contents: Vec<Content> = texts.into_iter().map(Content::text).collect();
+    let notify = content.notify;
+    let mut contents: Vec<Content> =
+        texts.into_iter().map(|text| Content { notify, ..Content::text(text) }).collect();
     if let Some(first) = contents.first_mut() {
         first.reply_to = content.reply_to;
     }
     if let Some(last) = contents.last_mut() {
-        last.files = files;
         last.choices = buttons;
+    }
+    // Where messages grow by edits, files are a message of their own: an edit brings none along.
+    match contents.last_mut() {
+        Some(last) if can.edits == Edits::Never || last.text.is_empty() => last.files = files,
+        Some(_) if !files.is_empty() => {
+            contents.push(Content { notify, files, ..Content::default() });
+        }
+        _ => {}
     }
     contents
 }
 
-fn draft(draft: Draft, can: &Capabilities) -> Option<Draft> {
+fn draft(draft: Draft, can: &Capabilities) -> Draft {
     let Draft { content, doing } = draft;
-    let text = readable(content.text, can.markup);
-    let text = match render::parts(&text, can.text).next() {
-        Some(first) if first == text => text,
-        Some(first) => shortened(&text, can.text, first),
-        None if doing.is_some() => String::new(),
-        None => return None,
+    let mut parts = parts(&content.text, can.text, can);
+    let text = match (parts.next(), parts.next()) {
+        (Some(whole), None) => whole,
+        (Some(first), Some(_)) => shortened(&content.text, can).unwrap_or(first),
+        (None, _) if doing.is_some() => String::new(),
+        (None, _) => return Draft::default(),
     };
-    Some(Draft { content: Content { reply_to: content.reply_to, ..Content::text(text) }, doing })
+    let text = readable(text, can.markup);
+    Draft { content: Content { reply_to: content.reply_to, ..Content::text(text) }, doing }
 }
 
-/// The beginning of a text with a sign that it goes on; without the sign where that does not fit.
-fn shortened(text: &str, limit: TextLimit, without_sign: String) -> String {
-    let sign = format!("\n{SHORTENED}");
-    let taken = u32::try_from(render::length(&sign, limit.unit)).unwrap_or(u32::MAX);
-    let smaller = TextLimit { max: limit.max.saturating_sub(taken), ..limit };
-    let first = render::parts(text, smaller).next().unwrap_or_default();
+/// The beginning of a text with a sign that it goes on, where both fit.
+fn shortened(text: &str, can: &Capabilities) -> Option<String> {
+    let taken = render::length("\n\n", can.text.unit) + render::length(SHORTENED, can.text.unit);
+    let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+    let smaller = TextLimit { max: can.text.max.saturating_sub(taken), ..can.text };
+    let first = parts(text, smaller, can).next()?;
     let last_line = first.rsplit('\n').next().unwrap_or_default().trim_start_matches([' ', '>']);
     // Behind a closing fence the sign would keep the fence from closing anything.
     let shortened = if last_line.starts_with("```") || last_line.starts_with("~~~") {
-        first + &sign
+        format!("{first}\n{SHORTENED}")
     } else {
         first + SHORTENED
     };
-    let fits = render::length(&shortened, limit.unit) <= limit.max as usize;
-    if fits { shortened } else { without_sign }
+    let fits = parts(&shortened, can.text, can).nth(1).is_none();
+    fits.then_some(shortened)
 }
 
+/// The parts of a text, measured as people will see them.
+fn parts(text: &str, limit: TextLimit, can: &Capabilities) -> render::PartsIn {
+    render::parts_in(text, limit, can.markup.into())
+}
+
+/// What the platform is given: it reads Markdown, unless it shows nothing but characters.
 fn readable(text: String, markup: Markup) -> String {
     match markup {
         Markup::Plain => render::plain(&render::parse(&text)),
-        Markup::Markdown => text,
+        Markup::Markdown | Markup::Entities | Markup::Discord | Markup::Mrkdwn | Markup::Html => {
+            text
+        }
     }
 }
 
-fn texts(text: &str, limit: TextLimit, most: usize) -> Vec<String> {
-    let mut texts: Vec<String> = render::parts(text, limit).take(most + 1).collect();
+fn texts(text: &str, can: &Capabilities, most: usize) -> Vec<String> {
+    let mut texts: Vec<String> = parts(text, can.text, can).take(most + 1).collect();
     if texts.len() > most {
         texts.truncate(most.saturating_sub(1));
-        texts.extend(render::parts(CUT_SHORT, limit).next());
+        texts.extend(parts(CUT_SHORT, can.text, can).next());
     }
-    texts
+    texts.into_iter().map(|text| readable(text, can.markup)).collect()
 }
 
-fn with_note(text: &str, note: &str, markup: Markup) -> String {
-    match markup {
-        _ if note.is_empty() => text.to_owned(),
-        Markup::Markdown => render::append(text, note),
-        Markup::Plain if text.trim().is_empty() => note.to_owned(),
-        Markup::Plain => format!("{}\n\n{note}", text.trim_end()),
-    }
-}
-
-fn as_written(words: &str, markup: Markup) -> String {
-    match markup {
-        Markup::Markdown => render::literal(words),
-        Markup::Plain => render::visible(words).split_whitespace().collect::<Vec<_>>().join(" "),
-    }
-}
-
-fn numbered(choices: &[Choice], markup: Markup) -> String {
-    if choices.is_empty() {
-        return String::new();
-    }
+fn numbered(choices: &[Choice]) -> String {
     let mut list = String::new();
     for (index, choice) in choices.iter().enumerate() {
-        list.push_str(&format!("{}. {}\n", index + 1, as_written(&choice.label, markup)));
+        list.push_str(&format!("{}. {}\n", index + 1, render::literal(&choice.label)));
     }
     list + "\nAnswer with a number."
 }
 
-fn not_sent(files: &[FileRef], markup: Markup) -> String {
+fn not_sent(files: &[FileRef]) -> String {
     let named: Vec<String> = files
         .iter()
-        .map(|file| format!("{}, {}", as_written(&file.name, markup), size(file.size)))
+        .map(|file| format!("{}, {}", render::literal(&file.name), size(file.size)))
         .collect();
     let what = if named.len() == 1 { "attachment" } else { "attachments" };
     format!("({what} not sent here: {})", named.join("; "))

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use talaria_model::{Capabilities, Ids};
+use talaria_clock::Clock;
+use talaria_model::{Capabilities, ChatKind, Ids};
 
-use crate::{ConnectError, Link, Ports};
+use crate::{ConnectError, Link, MenuItem, Ports};
 
 /// A kind of platform.
 pub trait Platform: 'static {
@@ -20,8 +22,25 @@ pub trait Platform: 'static {
     /// Its settings. Doc comments become help text; secrets are `Secret`.
     type Settings: DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
 
-    /// What an account with these settings can do.
-    fn capabilities(settings: &Self::Settings) -> Capabilities;
+    /// What an account with these settings can do in a kind of chat.
+    fn capabilities(settings: &Self::Settings, chat: ChatKind) -> Capabilities;
+
+    /// Asks the platform who we are with these settings, without hearing or saying anything. What it
+    /// answers is shown to the person who sets the account up.
+    fn check(
+        settings: Self::Settings,
+        clock: Arc<dyn Clock>,
+    ) -> impl Future<Output = Result<Checked, ConnectError>> + Send {
+        let _ = (settings, clock);
+        async { Ok(Checked::default()) }
+    }
+
+    /// What a person pastes into the platform's own settings to make an account there, where it takes
+    /// such a thing. The menu is what people can say.
+    fn manifest(menu: &[MenuItem]) -> Option<String> {
+        let _ = menu;
+        None
+    }
 
     /// Connects. Returns once the account is usable.
     fn connect(
@@ -43,14 +62,83 @@ pub struct Spec {
     pub capabilities: Capabilities,
     /// What its agent has to know of it besides what it can do, in a sentence or two.
     pub note: Option<&'static str>,
+    /// How it delivers in parts what people send as one.
+    pub bursts: Bursts,
     /// Whether its ids are needed as they are.
     pub ids: Ids,
     /// Who its senders are known to be.
     pub identity: Identity,
     /// Whether an account exists without being configured.
     pub startup: Startup,
+    /// What a person is asked who sets it up.
+    pub asks: &'static [Ask],
     /// How a person sets it up, in Markdown.
     pub guide: &'static str,
+}
+
+/// How a platform delivers in parts what people send as one. A part waits for the next one that long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bursts {
+    /// A text of at least so many characters may go on in the next message.
+    pub split_at: Option<u32>,
+    /// For the rest of such a text.
+    pub text: Duration,
+    /// For the next part of an album.
+    pub album: Duration,
+    /// For the next of several pictures.
+    pub pictures: Duration,
+}
+
+impl Bursts {
+    /// Everything is delivered as it was sent.
+    pub const NONE: Self = Self {
+        split_at: None,
+        text: Duration::ZERO,
+        album: Duration::ZERO,
+        pictures: Duration::ZERO,
+    };
+}
+
+/// One question to the person who sets an account up. Everything that is not asked has a default.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask {
+    /// The setting that takes the answer.
+    pub setting: &'static str,
+    /// The question.
+    pub question: &'static str,
+    /// The environment variable that answers it, too.
+    pub variable: &'static str,
+    /// Whether the answer is kept in `.env` and never shown.
+    pub secrecy: Secrecy,
+    /// Whether there has to be an answer.
+    pub need: Need,
+}
+
+/// Whether an answer is a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrecy {
+    /// It is.
+    Secret,
+    /// Everybody may read it.
+    Open,
+}
+
+/// Whether an answer is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing works without it.
+    Required,
+    /// It can be left out.
+    Optional,
+}
+
+/// What a platform said of an account that was checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Who we are there, as people see us.
+    pub name: Option<String>,
+    /// What works but should be changed, a line each.
+    pub remarks: Vec<String>,
 }
 
 /// Who the senders on a platform are known to be.
@@ -89,13 +177,20 @@ pub struct Registration {
     pub spec: Spec,
     /// The schema of its settings.
     pub schema: fn() -> Schema,
+    /// What is pasted into the platform's own settings.
+    pub manifest: fn(&[MenuItem]) -> Option<String>,
     open: fn(Value) -> Result<Account, SettingsError>,
 }
 
 impl Registration {
     /// The registration of a platform.
     pub const fn of<P: Platform>() -> Self {
-        Self { spec: P::SPEC, schema: || schema_for!(P::Settings), open: open::<P> }
+        Self {
+            spec: P::SPEC,
+            schema: || schema_for!(P::Settings),
+            manifest: P::manifest,
+            open: open::<P>,
+        }
     }
 
     /// Reads an account's settings. Nothing is connected yet.
@@ -123,15 +218,17 @@ pub struct SettingsError {
 pub struct Account {
     /// Its platform.
     pub spec: Spec,
-    /// What it can do.
-    pub capabilities: Capabilities,
+    abilities: [Capabilities; ChatKind::ALL.len()],
     connect: Connect,
+    check: Check,
 }
 
+type Check =
+    Arc<dyn Fn(Arc<dyn Clock>) -> BoxFuture<'static, Result<Checked, ConnectError>> + Send + Sync>;
 type Connect = Arc<dyn Fn(Ports) -> BoxFuture<'static, Result<Link, ConnectError>> + Send + Sync>;
 
 impl Account {
-    /// An account whose settings were read elsewhere.
+    /// An account whose settings were read elsewhere and that can do the same in every chat.
     pub fn new(
         spec: Spec,
         capabilities: Capabilities,
@@ -140,7 +237,28 @@ impl Account {
         + Sync
         + 'static,
     ) -> Self {
-        Self { spec, capabilities, connect: Arc::new(connect) }
+        let check: Check = Arc::new(|_| Box::pin(async { Ok(Checked::default()) }));
+        let abilities = [capabilities; ChatKind::ALL.len()];
+        Self { spec, abilities, connect: Arc::new(connect), check }
+    }
+
+    /// The same account, which can do something else in some kinds of chats.
+    pub fn able(mut self, can: impl Fn(ChatKind) -> Capabilities) -> Self {
+        self.abilities = ChatKind::ALL.map(can);
+        self
+    }
+
+    /// What it can do in a kind of chat.
+    pub fn can(&self, chat: ChatKind) -> Capabilities {
+        self.abilities[chat as usize]
+    }
+
+    /// Asks the platform who we are, without hearing or saying anything.
+    pub fn check(
+        &self,
+        clock: Arc<dyn Clock>,
+    ) -> BoxFuture<'static, Result<Checked, ConnectError>> {
+        (self.check)(clock)
     }
 
     /// Connects.
@@ -152,8 +270,11 @@ impl Account {
 fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
     let settings: P::Settings = serde_json::from_value(settings)
         .map_err(|error| SettingsError { problem: error.to_string() })?;
-    let capabilities = P::capabilities(&settings);
+    let abilities = ChatKind::ALL.map(|chat| P::capabilities(&settings, chat));
+    let checked = settings.clone();
+    let check =
+        move |clock| -> BoxFuture<'static, _> { Box::pin(P::check(checked.clone(), clock)) };
     let connect =
         move |ports| -> BoxFuture<'static, _> { Box::pin(P::connect(settings.clone(), ports)) };
-    Ok(Account::new(P::SPEC, capabilities, connect))
+    Ok(Account { spec: P::SPEC, abilities, connect: Arc::new(connect), check: Arc::new(check) })
 }

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choice, ChoiceId, Choices,
-    Content, Deletes, Draft, Drafts, Edits, FileId, FileRef, Files, Idempotency, Markup, MessageId,
-    Outbound, OutboundId, Reactions, SessionId, TextLimit, Typing, Unit,
+    Content, Deletes, Draft, Drafts, Edits, FileId, FileRef, Files, Idempotency, Marks, Markup,
+    MessageId, Notify, Outbound, OutboundId, Pace, Reactions, SessionId, TextLimit, Typing, Unit,
 };
 use talaria_platform::lower;
-use talaria_render::length;
+use talaria_render::{Dialect, length, parse, plain, render};
 
 const OFTEN: Duration = Duration::from_secs(1);
 
@@ -23,6 +23,8 @@ const RICH: Capabilities = Capabilities {
     deletes: Deletes::Anytime,
     choices: Choices::Buttons { max: 2 },
     reactions: Reactions::Emoji,
+    marks: Marks::Shown,
+    pace: Pace::FREE,
     typing: Typing::Fades(OFTEN),
     files: Files::UpTo(1_000_000),
     reply_within: None,
@@ -78,9 +80,10 @@ fn what_fits_goes_out_as_it_is() {
     for act in [
         Act::Post(Content {
             text: "**hi** there".into(),
-            files: vec![file("a.txt", 10)],
+            files: Vec::new(),
             choices: choices(&["Yes", "No"]),
             reply_to: Some(message()),
+            notify: Notify::Aloud,
         }),
         Act::Post(Content { files: vec![file("a.txt", 10)], ..Content::default() }),
         Act::Post(Content { choices: choices(&["Yes"]), ..Content::default() }),
@@ -110,12 +113,17 @@ fn what_a_platform_cannot_do_it_is_not_asked_to_do() {
 #[test]
 fn nothing_to_say_is_not_said() {
     let blank = Content { reply_to: Some(message()), ..Content::text(" \n") };
-    for act in [
-        Act::Post(blank.clone()),
-        Act::Edit { message: message(), content: blank.clone() },
-        Act::Draft(blank.into()),
-    ] {
+    for act in [Act::Post(blank.clone()), Act::Edit { message: message(), content: blank.clone() }]
+    {
         assert_eq!(lower(outbound(act), &RICH), []);
+    }
+}
+
+#[test]
+fn a_draft_without_words_takes_the_draft_back() {
+    for blank in [Content::default(), Content { reply_to: Some(message()), ..Content::text(" \n") }]
+    {
+        assert_eq!(acts(Act::Draft(blank.into()), &RICH), [Act::Draft(Draft::default())]);
     }
 }
 
@@ -126,9 +134,13 @@ fn a_long_post_becomes_parts_with_the_reply_first_and_the_rest_last() {
         files: vec![file("a.txt", 10)],
         choices: choices(&["Yes", "No"]),
         reply_to: Some(message()),
+        notify: Notify::Aloud,
     };
     assert_eq!(
-        lower(numbered(4, Act::Post(content.clone())), &RICH),
+        lower(
+            numbered(4, Act::Post(content.clone())),
+            &Capabilities { edits: Edits::Never, ..RICH }
+        ),
         [
             numbered(
                 4,
@@ -217,7 +229,8 @@ fn choices_without_buttons_are_numbered() {
 
 #[test]
 fn files_that_cannot_be_sent_are_named() {
-    let wide = Capabilities { text: TextLimit { max: 400, unit: Unit::Chars }, ..RICH };
+    let text = TextLimit { max: 400, unit: Unit::Chars };
+    let wide = Capabilities { text, edits: Edits::Never, ..RICH };
     let small = file("small.txt", 1_000_000);
     let content = Content {
         files: vec![file("report.pdf", 2_100_000), small.clone()],
@@ -303,6 +316,7 @@ fn any_content() -> impl Strategy<Value = Content> {
             files: files.iter().map(|(name, size)| file(name, *size)).collect(),
             choices: choices(&labels.iter().map(String::as_str).collect::<Vec<_>>()),
             reply_to: replies.then(message),
+            notify: Notify::Aloud,
         })
 }
 
@@ -322,11 +336,12 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
     let choices =
         prop_oneof![Just(Choices::Numbered), (0_u8..6).prop_map(|max| Choices::Buttons { max })];
     let files = prop_oneof![Just(Files::Never), (0_u64..2_000_000).prop_map(Files::UpTo)];
-    (4_u32..200, unit, choices, files, any::<[bool; 6]>()).prop_map(
-        |(max, unit, choices, files, [markdown, edits, drafts, deletes, reactions, typing])| {
+    let markup = prop_oneof![Just(Markup::Plain), any_formatted()];
+    (60_u32..300, unit, markup, choices, files, any::<[bool; 5]>()).prop_map(
+        |(max, unit, markup, choices, files, [edits, drafts, deletes, reactions, typing])| {
             Capabilities {
                 text: TextLimit { max, unit },
-                markup: if markdown { Markup::Markdown } else { Markup::Plain },
+                markup,
                 edits: if edits { Edits::Every(OFTEN) } else { Edits::Never },
                 drafts: if drafts { Drafts::Every(OFTEN) } else { Drafts::Never },
                 deletes: if deletes { Deletes::Anytime } else { Deletes::Never },
@@ -340,12 +355,34 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
     )
 }
 
+fn any_formatted() -> impl Strategy<Value = Markup> {
+    prop::sample::select(vec![
+        Markup::Markdown,
+        Markup::Entities,
+        Markup::Discord,
+        Markup::Mrkdwn,
+        Markup::Html,
+    ])
+}
+
+/// What people see of a part, as the platform counts it.
+fn seen(text: &str, markup: Markup) -> String {
+    match markup {
+        Markup::Plain => text.to_owned(),
+        formatted => render(&parse(text), Dialect::from(formatted)).text,
+    }
+}
+
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
 fn content(act: &Act) -> Option<&Content> {
     match act {
         Act::Post(content) | Act::Edit { content, .. } | Act::Draft(Draft { content, .. }) => {
             Some(content)
         }
-        Act::Delete { .. } | Act::React { .. } | Act::Typing => None,
+        Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } | Act::Typing => None,
     }
 }
 
@@ -356,6 +393,7 @@ fn knows(can: &Capabilities, act: &Act) -> bool {
         Act::Draft(_) => can.drafts != Drafts::Never,
         Act::Delete { .. } => can.deletes != Deletes::Never,
         Act::React { .. } => can.reactions != Reactions::Never,
+        Act::Mark { .. } => can.marks != Marks::Never,
         Act::Typing => can.typing != Typing::Never,
     }
 }
@@ -372,10 +410,6 @@ fn shows_buttons(can: &Capabilities, count: usize) -> bool {
         Choices::Numbered => count == 0,
         Choices::Buttons { max } => count <= usize::from(max),
     }
-}
-
-fn without_blanks(text: &str) -> String {
-    text.split_whitespace().collect()
 }
 
 proptest! {
@@ -397,20 +431,23 @@ proptest! {
             prop_assert_eq!(usize::from(after.id.part), usize::from(part) + index);
             prop_assert!(ids.insert(after.id.clone()));
             if let Some(content) = content(&after.act) {
-                prop_assert!(length(&content.text, can.text.unit) <= can.text.max as usize);
+                let seen = seen(&content.text, can.markup);
+                prop_assert!(length(&seen, can.text.unit) <= can.text.max as usize);
                 prop_assert!(shows_buttons(&can, content.choices.len()));
                 prop_assert!(content.files.iter().all(|file| may_send(&can, file)));
                 let is_empty = content.text.trim().is_empty()
                     && content.files.is_empty()
                     && content.choices.is_empty();
-                prop_assert!(!is_empty);
+                prop_assert!(!is_empty || after.act == Act::Draft(Draft::default()));
             }
         }
     }
 
     #[test]
-    fn lowering_again_changes_nothing(act in any_act(), can in any_capabilities()) {
-        let can = Capabilities { markup: Markup::Markdown, ..can };
+    fn lowering_again_changes_nothing(
+        act in any_act(), can in any_capabilities(), markup in any_formatted(),
+    ) {
+        let can = Capabilities { markup, ..can };
         for once in lower(outbound(act), &can) {
             prop_assert_eq!(lower(once.clone(), &can), [once]);
         }
@@ -420,7 +457,6 @@ proptest! {
     fn nothing_that_the_platform_can_show_is_lost(
         content in any_content(), can in any_capabilities(),
     ) {
-        let can = Capabilities { markup: Markup::Markdown, ..can };
         let all = acts(Act::Post(content.clone()), &can);
         let after: Vec<&Content> = all.iter().filter_map(crate::content).collect();
 
@@ -436,14 +472,33 @@ proptest! {
             prop_assert!(buttons.is_empty());
         }
 
-        let text = without_blanks(&after.iter().map(|c| c.text.as_str()).collect::<String>());
+        let shown = |text: &str| match can.markup {
+            Markup::Plain => letters(text),
+            _ => letters(&plain(&parse(text))),
+        };
+        let text: String = after.iter().map(|content| shown(&content.text)).collect();
         let is_cut_short = after.len() == 200;
-        prop_assert!(is_cut_short || text.starts_with(&without_blanks(&content.text)));
+        let before = letters(&plain(&parse(&content.text)));
+        prop_assert!(is_cut_short || text.starts_with(&before), "{text}\n{before}");
         if let Some(first) = after.first() {
             prop_assert_eq!(&first.reply_to, &content.reply_to);
             prop_assert!(after[1..].iter().all(|content| content.reply_to.is_none()));
         }
         let last = after.len().saturating_sub(1);
-        prop_assert!(after[..last].iter().all(|c| c.files.is_empty() && c.choices.is_empty()));
+        prop_assert!(after[..last].iter().all(|content| content.files.is_empty()));
+        // Files that are a message of their own stand behind the one with the buttons.
+        let speaks = after.iter().rposition(|content| !content.text.is_empty()).unwrap_or(last);
+        prop_assert!(after[..speaks].iter().all(|content| content.choices.is_empty()));
     }
+}
+
+#[test]
+fn files_follow_a_message_that_may_have_grown() {
+    let said = Act::Post(Content { files: vec![file("a.png", 1)], ..Content::text("Here it is.") });
+    let grown = acts(said.clone(), &RICH);
+    let shown: Vec<_> = grown.iter().filter_map(content).collect();
+    let shown: Vec<_> = shown.iter().map(|it| (it.text.as_str(), it.files.len())).collect();
+    assert_eq!(shown, [("Here it is.", 0), ("", 1)]);
+    let still = Capabilities { edits: Edits::Never, ..RICH };
+    assert_eq!(acts(said, &still).len(), 1);
 }

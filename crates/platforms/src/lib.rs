@@ -4,9 +4,13 @@
 //! knows sessions, the store, the agent or another platform.
 #![forbid(unsafe_code)]
 
+pub mod discord;
 pub mod loopback;
+pub mod slack;
+pub mod telegram;
 pub mod terminal;
 pub mod web;
+mod wire;
 
 use talaria_platform::Registration;
 
@@ -15,4 +19,7 @@ pub const ALL: &[Registration] = &[
     Registration::of::<web::Web>(),
     Registration::of::<terminal::Terminal>(),
     Registration::of::<loopback::Loopback>(),
+    Registration::of::<discord::Discord>(),
+    Registration::of::<slack::Slack>(),
+    Registration::of::<telegram::Telegram>(),
 ];

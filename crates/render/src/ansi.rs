@@ -218,12 +218,17 @@ fn spans(inlines: &[Inline], look: Look) -> Vec<Span> {
 fn write(inlines: &[Inline], look: Look, out: &mut Vec<Span>) {
     for inline in inlines {
         match inline {
-            Inline::Text(text) => out.push(span(text, look)),
+            Inline::Text(text) | Inline::Math(text) => out.push(span(text, look)),
             Inline::Code(text) => out.push(span(text, look.and(Look::CYAN))),
             Inline::Break => out.push(span("\n", look)),
             Inline::Strong(inner) => write(inner, look.and(Look::BOLD), out),
             Inline::Emphasis(inner) => write(inner, look.and(Look::ITALIC), out),
             Inline::Strike(inner) => write(inner, look.and(Look::STRIKE), out),
+            Inline::Spoiler(inner) => {
+                out.push(span("||", look));
+                write(inner, look, out);
+                out.push(span("||", look));
+            }
             Inline::Link { to, text } => {
                 write(text, look.and(Look::UNDERLINE), out);
                 if !shows_address(text, to) {

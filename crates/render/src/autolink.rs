@@ -6,6 +6,9 @@ use std::ops::Range;
 /// not take along the punctuation of the sentence around it.
 pub(crate) fn addresses(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
+    if !text.contains(':') {
+        return found;
+    }
     for (colon, _) in text.match_indices("://") {
         let Some(start) = ["https", "http"].iter().find_map(|scheme| {
             let start = colon.checked_sub(scheme.len())?;
@@ -14,7 +17,7 @@ pub(crate) fn addresses(text: &str) -> Vec<Range<usize>> {
             continue;
         };
         let inside_another = found.last().is_some_and(|last| start < last.end);
-        if inside_another || text[..start].ends_with(char::is_alphanumeric) {
+        if inside_another || text[..start].ends_with(is_part_of_word) {
             continue;
         }
         let host = colon + "://".len();
@@ -24,6 +27,11 @@ pub(crate) fn addresses(text: &str) -> Vec<Range<usize>> {
         }
     }
     found
+}
+
+/// In scripts that put no spaces between words, a word could begin anywhere.
+fn is_part_of_word(c: char) -> bool {
+    c.is_alphanumeric() && !matches!(c, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}')
 }
 
 fn until_outside(text: &str) -> &str {
@@ -66,6 +74,7 @@ mod tests {
             ("https://a.example/M_(p) x", vec!["https://a.example/M_(p)"]),
             ("HTTP://LOCALHOST:8080/!", vec!["HTTP://LOCALHOST:8080/"]),
             ("在 https://a.example/b。好", vec!["https://a.example/b"]),
+            ("请看https://a.example/b。", vec!["https://a.example/b"]),
             ("http://a.example, http://b.example", vec!["http://a.example", "http://b.example"]),
             ("http://a.example/?u=http://b.example", vec!["http://a.example/?u=http://b.example"]),
             ("xhttp://a.example ftp://b.example http:// http://. éhttp://x", vec![]),

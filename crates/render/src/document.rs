@@ -1,8 +1,9 @@
 //! The tree that every dialect reads.
 
 /// A text, parsed. Only [`parse`](crate::parse) makes one, so a dialect may rely on this: it is not
-/// nested deeper than a recursive walk can bear, no link holds another link, and no text in it holds
-/// a control character, except line breaks and tabs in code blocks.
+/// nested deeper than a recursive walk can bear, no link holds another link, no heading holds a line
+/// break, and no text in it holds a control character, except line breaks and tabs in code blocks and
+/// line breaks in formulas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     pub(crate) blocks: Vec<Block>,
@@ -119,8 +120,13 @@ pub enum Inline {
     Emphasis(Vec<Inline>),
     /// Taken back.
     Strike(Vec<Inline>),
+    /// Hidden until somebody wants to see it.
+    Spoiler(Vec<Inline>),
     /// To be kept as it is.
     Code(String),
+    /// A formula as it was written, with the marks around it. Nobody here sets formulas, so it is shown
+    /// as text; but nothing in it is a mark of Markdown.
+    Math(String),
     /// A way to somewhere else. Images are links too: nothing is fetched just because it was named.
     Link {
         /// The address as it was written; a dialect decides which addresses it makes active.
@@ -138,9 +144,11 @@ pub(crate) fn words(inlines: &[Inline]) -> String {
         for inline in inlines {
             match inline {
                 Inline::Text(text) | Inline::Code(text) => into.push_str(text),
+                Inline::Math(text) => into.push_str(&text.replace('\n', " ")),
                 Inline::Strong(inner)
                 | Inline::Emphasis(inner)
                 | Inline::Strike(inner)
+                | Inline::Spoiler(inner)
                 | Inline::Link { text: inner, .. } => collect(inner, into),
                 Inline::Break => into.push(' '),
             }
@@ -155,10 +163,11 @@ pub(crate) fn words(inlines: &[Inline]) -> String {
 pub(crate) fn hides_address(inlines: &[Inline]) -> bool {
     inlines.iter().any(|inline| match inline {
         Inline::Link { to, text } => !shows_address(text, to),
-        Inline::Strong(inner) | Inline::Emphasis(inner) | Inline::Strike(inner) => {
-            hides_address(inner)
-        }
-        Inline::Text(_) | Inline::Code(_) | Inline::Break => false,
+        Inline::Strong(inner)
+        | Inline::Emphasis(inner)
+        | Inline::Strike(inner)
+        | Inline::Spoiler(inner) => hides_address(inner),
+        Inline::Text(_) | Inline::Code(_) | Inline::Math(_) | Inline::Break => false,
     })
 }
 

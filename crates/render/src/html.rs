@@ -12,8 +12,12 @@ use crate::visible::turns_text_around;
 /// The document as HTML that needs no further cleaning. Links lead to `http`, `https` and `mailto`
 /// only; any other address is shown as text. There are no images, styles, scripts or ids.
 pub fn html(document: &Document) -> String {
+    html_blocks(document.blocks())
+}
+
+pub(crate) fn html_blocks(document: &[Block]) -> String {
     let mut out = String::new();
-    blocks(document.blocks(), &mut out);
+    blocks(document, &mut out);
     out
 }
 
@@ -125,13 +129,26 @@ fn row(tag: &str, columns: &[Align], cells: &[Cell], out: &mut String) {
     out.push_str("</tr>");
 }
 
-fn inlines(inlines: &[Inline], out: &mut String) {
-    for inline in inlines {
+fn inlines(text: &[Inline], out: &mut String) {
+    for inline in text {
         match inline {
             Inline::Text(text) => escape(text, out),
+            Inline::Math(text) => {
+                for (index, line) in text.split('\n').enumerate() {
+                    if index > 0 {
+                        out.push_str("<br>");
+                    }
+                    escape(line, out);
+                }
+            }
             Inline::Strong(inner) => element("strong", inner, out),
             Inline::Emphasis(inner) => element("em", inner, out),
             Inline::Strike(inner) => element("del", inner, out),
+            Inline::Spoiler(inner) => {
+                out.push_str("||");
+                inlines(inner, out);
+                out.push_str("||");
+            }
             Inline::Code(text) => {
                 out.push_str("<code>");
                 escape(text, out);

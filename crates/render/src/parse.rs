@@ -1,10 +1,15 @@
 //! Markdown to the tree.
 
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
+use std::borrow::Cow;
 
-use crate::autolink::addresses;
-use crate::document::{Align, Block, Cell, Document, Inline, Item, Marker, Spacing, Task};
-use crate::visible::visible;
+use pulldown_cmark::{
+    Alignment, CodeBlockKind, Event, LinkType, OffsetIter, Options, Parser, Tag, TagEnd,
+};
+
+use crate::document::{Align, Block, Cell, Document, Inline, Item, Marker, Spacing, Task, words};
+use crate::finish::{finished, push_text};
+use crate::mend::{Mended, Piece, content, mend, unindented};
+use crate::visible::{has_control, shown};
 
 /// Deeper quotes, lists and emphasis are shown as if they stood in the last level, which keeps every
 /// recursive walk of the tree shallow.
@@ -24,37 +29,50 @@ pub(crate) fn extensions() -> Options {
 
 /// Whether the parser can be trusted with a text.
 pub(crate) fn is_tame(markdown: &str) -> bool {
-    markdown.lines().all(|line| {
-        let marker = |c: &char| matches!(c, '>' | '-' | '+' | '*' | '.' | ')');
-        let beginning = |c: &char| marker(c) || matches!(c, ' ' | '\t' | '0'..='9');
-        line.chars().take_while(beginning).filter(marker).count() <= MAX_MARKERS
+    markdown.split('\n').all(|line| {
+        let marker = |byte: &u8| matches!(byte, b'>' | b'-' | b'+' | b'*' | b'.' | b')');
+        let beginning = |byte: &u8| marker(byte) || matches!(byte, b' ' | b'\t' | b'0'..=b'9');
+        line.len() <= MAX_MARKERS
+            || line.bytes().take_while(beginning).filter(marker).count() <= MAX_MARKERS
     })
 }
 
-/// Reads CommonMark with tables, strikethrough and task lists. Never fails, whatever the text is:
-/// what is not Markdown is text, HTML is text, and a document that is still being written is read as
-/// far as it goes. As in a chat, a line that ends in the source ends in the document.
+/// Reads CommonMark with tables, strikethrough, task lists, spoilers and formulas. Never fails,
+/// whatever the text is: what is not Markdown is text, HTML is text, and a document that is still being
+/// written is read as far as it goes. As in a chat, a line that ends in the source ends in the
+/// document. What models often get wrong is read as they mean it: code blocks in a block of Markdown,
+/// rows with too many cells, marks between words of scripts that put no spaces there.
 pub fn parse(markdown: &str) -> Document {
-    let source = visible(markdown);
-    let source = without_half_underline(&source);
+    let source = shown(markdown);
+    let source = without_half_marks(&source);
     let (marked, unmarked) = if is_tame(source) { bounded(source) } else { ("", source) };
-    let mut reader =
-        Reader { events: Parser::new_ext(marked, extensions()), task: None, within: Within::Text };
+    let mended = mend(marked);
+    let mut reader = Reader {
+        events: Parser::new_ext(&mended.text, extensions()).into_offset_iter(),
+        mended: &mended,
+        task: None,
+        within: Within::Text,
+    };
     let mut blocks = reader.flow(0).blocks;
-    if !unmarked.trim().is_empty() {
-        blocks.push(Block::Paragraph(lines(unmarked)));
-    }
+    blocks.extend(paragraphs(unmarked));
     Document { blocks }
 }
 
 /// A list that begins below a paragraph looks like the underline of a heading until its first word
-/// arrives; without this, the paragraph would flash up as a heading in every draft of an answer.
-fn without_half_underline(source: &str) -> &str {
-    source
-        .trim_end_matches(' ')
-        .strip_suffix(['-', '='])
-        .filter(|before| before.ends_with('\n'))
-        .unwrap_or(source)
+/// arrives, and a fence like code until its third tick does; without this, both would flash up in every
+/// draft of an answer.
+fn without_half_marks(source: &str) -> &str {
+    let text = source.trim_end_matches(' ');
+    let half_underline = text.strip_suffix(['-', '=']).filter(|before| {
+        let above = before.trim_end_matches(' ').strip_suffix('\n').unwrap_or_default();
+        let above = above.rsplit('\n').next().unwrap_or_default().trim_end();
+        let number = above.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_item = content(above) != above || matches!(number, "-" | "*" | "+" | "." | ")");
+        !above.is_empty() && !is_item
+    });
+    let half_fence = ["``", "`", "~~", "~"].iter().find_map(|ticks| text.strip_suffix(ticks));
+    let before = half_underline.or(half_fence);
+    before.filter(|before| before.ends_with('\n')).unwrap_or(source)
 }
 
 fn bounded(source: &str) -> (&str, &str) {
@@ -65,22 +83,32 @@ fn bounded(source: &str) -> (&str, &str) {
     source.split_at(source[..end].rfind('\n').map_or(end, |newline| newline + 1))
 }
 
-/// Text as it is, line by line.
-fn lines(text: &str) -> Vec<Inline> {
+/// Text as it is, line by line; an empty line ends a paragraph.
+fn paragraphs(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
     let mut inlines = Vec::new();
-    for line in text.trim_end().lines() {
+    for line in text.lines().chain([""]) {
+        if line.trim().is_empty() {
+            if !inlines.is_empty() {
+                blocks.push(Block::Paragraph(finished(std::mem::take(&mut inlines))));
+            }
+            continue;
+        }
         if !inlines.is_empty() {
             inlines.push(Inline::Break);
         }
-        inlines.push(Inline::Text(one_line(line)));
+        inlines.push(Inline::Text(one_line(line.trim_end()).into_owned()));
     }
-    inlines
+    blocks
 }
 
 /// Character references such as `&#27;` put control characters back after the source was cleaned.
-fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\n', '\t']) && !has_control(text) {
+        return Cow::Borrowed(text);
+    }
     let replaced = |c: char| if c == '\n' || c == '\t' { ' ' } else { c };
-    text.chars().map(replaced).filter(|c| !c.is_control()).collect()
+    Cow::Owned(text.chars().map(replaced).filter(|c| !c.is_control()).collect())
 }
 
 /// The language in the info string of a code block.
@@ -92,7 +120,8 @@ fn language(info: &str) -> Option<String> {
 }
 
 struct Reader<'a> {
-    events: Parser<'a>,
+    events: OffsetIter<'a>,
+    mended: &'a Mended<'a>,
     /// What the item that is being read turned out to be.
     task: Option<Task>,
     within: Within,
@@ -101,6 +130,7 @@ struct Reader<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Text,
+    Cell,
     Link,
 }
 
@@ -121,17 +151,21 @@ impl Flow {
     fn end_text(&mut self) {
         if !self.text.is_empty() {
             let text = std::mem::take(&mut self.text);
-            self.blocks.push(Block::Paragraph(with_addresses(text)));
+            self.blocks.push(Block::Paragraph(finished(text)));
         }
     }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Option<Event<'a>> {
+        self.events.next().map(|(event, _)| event)
+    }
+
     /// Everything up to the end of the container that was entered last.
     fn flow(&mut self, depth: usize) -> Flow {
         let mut flow = Flow { blocks: Vec::new(), text: Vec::new(), spacing: Spacing::Tight };
         let mut flattened = 0;
-        while let Some(event) = self.events.next() {
+        while let Some((event, range)) = self.events.next() {
             match event {
                 Event::Start(Tag::Paragraph) => {
                     flow.spacing = Spacing::Loose;
@@ -139,21 +173,25 @@ impl Reader<'_> {
                     flow.push(Block::Paragraph(text));
                 }
                 Event::Start(Tag::Heading { level, .. }) => {
-                    let text = self.running_text(depth);
+                    let text = on_one_line(self.running_text(depth));
                     flow.push(Block::Heading { level: level as u8, text });
                 }
                 Event::Start(Tag::CodeBlock(kind)) => {
                     let language = match kind {
-                        CodeBlockKind::Fenced(info) => language(&info),
+                        CodeBlockKind::Fenced(info) => language(&self.mended.restored(&info)),
                         CodeBlockKind::Indented => None,
                     };
                     let mut text = self.verbatim();
                     text.truncate(text.trim_end_matches('\n').len());
-                    flow.push(Block::Code { language, text });
+                    // A fence that nothing follows yet: an answer in the making.
+                    let is_last_line = !self.mended.text[range.start..].trim_end().contains('\n');
+                    if !(text.is_empty() && is_last_line) {
+                        flow.push(Block::Code { language, text });
+                    }
                 }
                 Event::Start(Tag::HtmlBlock) => {
                     let text = self.verbatim();
-                    flow.push(Block::Paragraph(lines(&text)));
+                    paragraphs(&text).into_iter().for_each(|block| flow.push(block));
                 }
                 Event::Start(Tag::Table(columns)) => {
                     let table = self.table(&columns, depth);
@@ -179,7 +217,7 @@ impl Reader<'_> {
                     flattened -= 1;
                 }
                 Event::Rule => flow.push(Block::Rule),
-                inline => self.inline(inline, &mut flow.text, depth),
+                inline => self.inline(inline, range.start, &mut flow.text, depth),
             }
         }
         flow.end_text();
@@ -189,7 +227,7 @@ impl Reader<'_> {
     fn list(&mut self, first: Option<u64>, depth: usize) -> Block {
         let mut spacing = Spacing::Tight;
         let mut items = Vec::new();
-        while let Some(Event::Start(_)) = self.events.next() {
+        while let Some(Event::Start(_)) = self.next() {
             let outer = self.task.take();
             let flow = self.flow(depth);
             if flow.spacing == Spacing::Loose {
@@ -214,7 +252,7 @@ impl Reader<'_> {
         let mut head = Vec::new();
         let mut rows = Vec::new();
         loop {
-            match self.events.next() {
+            match self.next() {
                 Some(Event::Start(Tag::TableHead)) => head = self.row(depth),
                 Some(Event::Start(_)) => {
                     let mut row = self.row(depth);
@@ -229,18 +267,25 @@ impl Reader<'_> {
 
     fn row(&mut self, depth: usize) -> Vec<Cell> {
         let mut cells = Vec::new();
-        while let Some(Event::Start(_)) = self.events.next() {
-            cells.push(self.running_text(depth));
+        let outer = std::mem::replace(&mut self.within, Within::Cell);
+        while let Some(Event::Start(_)) = self.next() {
+            let mut cell = self.running_text(depth);
+            trim_edge(&mut cell, Edge::Start);
+            trim_edge(&mut cell, Edge::End);
+            cells.push(cell);
         }
+        self.within = outer;
         cells
     }
 
     /// The text of a code or HTML block.
     fn verbatim(&mut self) -> String {
         let mut text = String::new();
-        for event in self.events.by_ref() {
+        while let Some(event) = self.next() {
             match event {
-                Event::Text(piece) | Event::Html(piece) => text.push_str(&piece),
+                Event::Text(piece) | Event::Html(piece) => {
+                    text.push_str(&self.mended.restored(&piece));
+                }
                 Event::End(TagEnd::CodeBlock | TagEnd::HtmlBlock) => break,
                 _ => {}
             }
@@ -249,62 +294,129 @@ impl Reader<'_> {
     }
 
     fn running_text(&mut self, depth: usize) -> Vec<Inline> {
-        with_addresses(self.inlines(depth))
+        finished(self.inlines(depth))
     }
 
     fn inlines(&mut self, depth: usize) -> Vec<Inline> {
         let mut inlines = Vec::new();
         let mut flattened = 0;
-        while let Some(event) = self.events.next() {
+        while let Some((event, range)) = self.events.next() {
             match event {
                 Event::Start(_) if depth >= MAX_DEPTH => flattened += 1,
                 Event::End(_) if flattened == 0 => break,
                 Event::End(_) => flattened -= 1,
-                inline => self.inline(inline, &mut inlines, depth),
+                inline => self.inline(inline, range.start, &mut inlines, depth),
             }
         }
         inlines
     }
 
-    fn inline(&mut self, event: Event<'_>, into: &mut Vec<Inline>, depth: usize) {
+    fn inline(&mut self, event: Event<'_>, at: usize, into: &mut Vec<Inline>, depth: usize) {
         match event {
-            Event::Text(text) | Event::InlineHtml(text) | Event::Html(text) => {
+            Event::InlineHtml(tag) if self.within == Within::Cell && is_line_break(&tag) => {
+                into.push(Inline::Break);
+            }
+            Event::Text(text) | Event::InlineHtml(text) | Event::Html(text)
+                if !self.mended.is_marked(&text) =>
+            {
                 push_text(into, &one_line(&text));
             }
-            Event::Code(text) => into.push(Inline::Code(one_line(&text))),
+            Event::Text(text) | Event::InlineHtml(text) | Event::Html(text) => {
+                for piece in self.mended.pieces(&text) {
+                    match piece {
+                        Piece::Text(text) => push_text(into, &one_line(&text)),
+                        Piece::Formula(formula) if self.within == Within::Cell => {
+                            into.push(Inline::Math(one_line(formula).into_owned()));
+                        }
+                        Piece::Formula(formula) => into.push(Inline::Math(unindented(formula))),
+                    }
+                }
+            }
+            Event::Code(text) => {
+                into.push(Inline::Code(one_line(&self.mended.restored(&text)).into_owned()));
+            }
             Event::SoftBreak | Event::HardBreak => into.push(Inline::Break),
             Event::TaskListMarker(done) => {
                 self.task = Some(if done { Task::Done } else { Task::Open });
             }
             Event::Start(Tag::Strong) => into.push(Inline::Strong(self.inlines(depth + 1))),
             Event::Start(Tag::Emphasis) => into.push(Inline::Emphasis(self.inlines(depth + 1))),
-            Event::Start(Tag::Strikethrough) => into.push(Inline::Strike(self.inlines(depth + 1))),
+            Event::Start(Tag::Strikethrough) => {
+                let inner = self.inlines(depth + 1);
+                if self.mended.text[at..].starts_with("~~") {
+                    into.push(Inline::Strike(inner));
+                } else {
+                    // Two tildes strike out; one means "about", or a range.
+                    push_text(into, "~");
+                    inner.into_iter().for_each(|inline| push(into, inline));
+                    push_text(into, "~");
+                }
+            }
             Event::Start(Tag::Link { link_type: LinkType::Email, dest_url, .. }) => {
                 self.link(&format!("mailto:{dest_url}"), "", into, depth);
             }
             Event::Start(Tag::Link { dest_url, .. }) => self.link(&dest_url, "", into, depth),
             Event::Start(Tag::Image { dest_url, .. }) => self.link(&dest_url, "image", into, depth),
-            Event::Start(_) => into.extend(self.inlines(depth + 1)),
+            Event::Start(_) => {
+                self.inlines(depth + 1).into_iter().for_each(|inline| push(into, inline));
+            }
             _ => {}
         }
     }
 
     fn link(&mut self, to: &str, unnamed: &str, into: &mut Vec<Inline>, depth: usize) {
-        let to = one_line(to);
+        let to = one_line(&self.mended.restored(to)).into_owned();
         let outer = std::mem::replace(&mut self.within, Within::Link);
         let mut text = self.inlines(depth + 1);
         self.within = outer;
-        if text.is_empty() {
+        if words(&text).trim().is_empty() {
             let name = if unnamed.is_empty() { to.as_str() } else { unnamed };
-            push_text(&mut text, name);
+            text = vec![Inline::Text(name.to_owned())];
         }
         // A data address is the thing itself and not a way to it; nobody wants to read it.
         let leads_nowhere = to.is_empty() || starts_with_scheme(&to, "data:");
         if outer == Within::Link || leads_nowhere {
-            into.extend(text);
+            text.into_iter().for_each(|inline| push(into, inline));
         } else {
+            let before = trim_edge(&mut text, Edge::Start);
+            let after = trim_edge(&mut text, Edge::End);
+            push_text(into, &before);
             into.push(Inline::Link { to, text });
+            push_text(into, &after);
         }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    Start,
+    End,
+}
+
+/// Takes the blanks at an edge of running text away, and returns them.
+fn trim_edge(inlines: &mut [Inline], edge: Edge) -> String {
+    let outermost = match edge {
+        Edge::Start => inlines.first_mut(),
+        Edge::End => inlines.last_mut(),
+    };
+    match outermost {
+        Some(Inline::Text(text)) => {
+            let kept = match edge {
+                Edge::Start => text.trim_start_matches(' '),
+                Edge::End => text.trim_end_matches(' '),
+            };
+            let blanks = " ".repeat(text.len() - kept.len());
+            *text = kept.to_owned();
+            blanks
+        }
+        Some(
+            Inline::Strong(inner)
+            | Inline::Emphasis(inner)
+            | Inline::Strike(inner)
+            | Inline::Spoiler(inner)
+            | Inline::Link { text: inner, .. },
+        ) => trim_edge(inner, edge),
+        Some(Inline::Code(_) | Inline::Math(_) | Inline::Break) | None => String::new(),
     }
 }
 
@@ -312,34 +424,33 @@ pub(crate) fn starts_with_scheme(address: &str, scheme: &str) -> bool {
     address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
 }
 
-fn push_text(into: &mut Vec<Inline>, text: &str) {
-    match into.last_mut() {
-        _ if text.is_empty() => {}
-        Some(Inline::Text(before)) => before.push_str(text),
-        _ => into.push(Inline::Text(text.to_owned())),
+/// In a cell, where a line cannot end otherwise.
+fn is_line_break(tag: &str) -> bool {
+    let name = tag.trim_start_matches('<').trim_end_matches('>').trim_end_matches('/').trim();
+    name.eq_ignore_ascii_case("br")
+}
+
+fn push(into: &mut Vec<Inline>, inline: Inline) {
+    match inline {
+        Inline::Text(text) => push_text(into, &text),
+        other => into.push(other),
     }
 }
 
-/// Turns addresses that were written without marks into links. Links are left alone.
-fn with_addresses(inlines: Vec<Inline>) -> Vec<Inline> {
-    let mut linked = Vec::with_capacity(inlines.len());
+fn on_one_line(inlines: Vec<Inline>) -> Vec<Inline> {
+    let mut line = Vec::with_capacity(inlines.len());
     for inline in inlines {
         match inline {
-            Inline::Text(text) => {
-                let mut done = 0;
-                for address in addresses(&text) {
-                    push_text(&mut linked, &text[done..address.start]);
-                    done = address.end;
-                    let to = text[address].to_owned();
-                    linked.push(Inline::Link { text: vec![Inline::Text(to.clone())], to });
-                }
-                push_text(&mut linked, &text[done..]);
-            }
-            Inline::Strong(inner) => linked.push(Inline::Strong(with_addresses(inner))),
-            Inline::Emphasis(inner) => linked.push(Inline::Emphasis(with_addresses(inner))),
-            Inline::Strike(inner) => linked.push(Inline::Strike(with_addresses(inner))),
-            Inline::Code(_) | Inline::Link { .. } | Inline::Break => linked.push(inline),
+            Inline::Break => push_text(&mut line, " "),
+            Inline::Math(formula) => line.push(Inline::Math(formula.replace('\n', " "))),
+            Inline::Strong(inner) => line.push(Inline::Strong(on_one_line(inner))),
+            Inline::Emphasis(inner) => line.push(Inline::Emphasis(on_one_line(inner))),
+            Inline::Strike(inner) => line.push(Inline::Strike(on_one_line(inner))),
+            Inline::Spoiler(inner) => line.push(Inline::Spoiler(on_one_line(inner))),
+            Inline::Link { to, text } => line.push(Inline::Link { to, text: on_one_line(text) }),
+            Inline::Text(text) => push_text(&mut line, &text),
+            Inline::Code(_) => line.push(inline),
         }
     }
-    linked
+    line
 }

@@ -1,5 +1,6 @@
 //! Takes out of a text what a terminal would obey instead of show.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
@@ -10,9 +11,30 @@ const STRING_TERMINATOR: char = '\u{9c}';
 /// The text without control characters and without the sequences they begin (ECMA-48: colours, cursor
 /// movement, window titles, clipboard access). Tabs stay; every kind of line break becomes `\n`.
 pub fn visible(text: &str) -> String {
-    if !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
-        return text.to_owned();
+    shown(text).into_owned()
+}
+
+/// [`visible`], without a copy of a text that is visible as it is.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    if !has_control(text) {
+        return Cow::Borrowed(text);
     }
+    Cow::Owned(without_control(text))
+}
+
+/// Whether a text has control characters that are neither line breaks nor tabs.
+pub(crate) fn has_control(text: &str) -> bool {
+    // Most text has none, and in bytes that is seen at once, many at a time: below the blank, and the
+    // control characters above ASCII, which all begin with the same byte.
+    let may_be = |byte: u8| {
+        (byte < b' ') & (byte != b'\n') & (byte != b'\t') | (byte == 0x7f) | (byte == 0xc2)
+    };
+    let is_suspect = |bytes: &[u8]| bytes.iter().fold(false, |found, byte| found | may_be(*byte));
+    text.as_bytes().chunks(256).any(is_suspect)
+        && text.contains(|c: char| c.is_control() && c != '\n' && c != '\t')
+}
+
+fn without_control(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let last_terminator = text.rfind([BELL, STRING_TERMINATOR]).max(text.rfind("\u{1b}\\"));
     let mut rest = text.char_indices().peekable();
@@ -81,6 +103,19 @@ pub(crate) fn turns_text_around(character: char) -> bool {
         character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     )
+}
+
+/// Whether nothing of a text can be seen.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| {
+        c.is_whitespace()
+            || turns_text_around(c)
+            || matches!(
+                c,
+                '\u{ad}' | '\u{180e}' | '\u{200b}'
+                    ..='\u{200d}' | '\u{2060}' | '\u{2800}' | '\u{feff}'
+            )
+    })
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use talaria_model::{Inbound, SenderId};
+use talaria_model::{Inbound, SenderId, Standing};
 
 /// Who an account listens to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// The platform has authenticated the operator before an event leaves it.
     Operator,
-    /// These senders and nobody else.
+    /// These senders, and those for whom the platform vouches because of a role that the account
+    /// names.
     Only(BTreeSet<SenderId>),
     /// Whoever can write to the account.
     Everyone,
@@ -41,11 +42,13 @@ impl Deny {
 }
 
 impl Access {
-    /// Decides by the sender's immutable id and by nothing else.
+    /// Decides by the sender's immutable id, or by what the platform itself says of a role. Never by a
+    /// name.
     pub fn admit(&self, inbound: &Inbound) -> Admission {
         match self {
             Self::Operator | Self::Everyone => Admission::Admit,
             Self::Only(listed) if listed.contains(&inbound.from.id) => Admission::Admit,
+            Self::Only(_) if inbound.source.standing == Standing::ByRole => Admission::Admit,
             Self::Only(_) => Admission::Deny(Deny::NotListed),
         }
     }
@@ -69,5 +72,8 @@ mod tests {
             Admission::Admit
         );
         assert_eq!(Access::Everyone.admit(&hello), Admission::Admit);
+        let mut vouched = hello;
+        vouched.source.standing = Standing::ByRole;
+        assert_eq!(Access::Only(BTreeSet::new()).admit(&vouched), Admission::Admit);
     }
 }

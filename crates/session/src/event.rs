@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, AgentEvent, Attended, CallId, Cost, Effort, Entry, Inbound, Message, Outbound,
-    Question, Sender, SenderId, Seq, SessionId, Task, Timestamp, TurnId, Usage, Word,
+    Address, AgentEvent, Attended, CallId, Cost, Effort, Entry, Inbound, Message, MessageId,
+    Outbound, Question, Sender, SenderId, Seq, SessionId, Task, Timestamp, TurnId, Usage, Word,
 };
 
 use crate::life::ResetReason;
@@ -23,6 +23,8 @@ pub enum Event {
         /// How many that arrived before it wait to be taken in, as far as is known.
         overtaken: usize,
     },
+    /// Things arrived that belong together: parts of one message, and what was changed of them.
+    Together(Vec<(Seq, Inbound)>),
     /// The agent reports.
     Agent {
         /// Which turn. A turn that is over is not listened to.
@@ -197,6 +199,8 @@ pub struct Start {
     pub from: Sender,
     /// Where.
     pub to: Address,
+    /// The message that began it, where its platform names it.
+    pub answers: Option<MessageId>,
     /// When it has to be over.
     pub deadline: Timestamp,
     /// Calls that were started before a restart.

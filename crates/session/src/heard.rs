@@ -5,7 +5,7 @@
 //! a line with one, so nobody can speak as us. No two people have one name, so nobody can speak as
 //! somebody else.
 
-use talaria_model::{Author, Message, Quote, Sender, SenderId};
+use talaria_model::{Author, Edition, Message, Quote, Sender, SenderId, Unfetched};
 
 use crate::life::{During, ResetReason, ResumeReason};
 use crate::session::{Fnv, Speaker};
@@ -19,6 +19,10 @@ const LONGEST_QUOTE: usize = 500;
 /// How much of what others said is read: the newest messages, and so much of each.
 const OVERHEARD: usize = 50;
 const LONGEST_OVERHEARD: usize = 2_000;
+
+/// How many files are named that are not there, and how much is said of each.
+const MOST_UNFETCHED: usize = 32;
+const LONGEST_REASON: usize = 200;
 
 /// How many skills are named.
 const MOST_SKILLS: usize = 32;
@@ -45,6 +49,19 @@ pub(crate) fn heard(message: &Message, speaker: Option<&str>, notes: &[String]) 
         }
         heard.push_str("\n[[New message]]\n");
     }
+    for missing in message.unfetched.iter().take(MOST_UNFETCHED) {
+        heard.push_str(&not_fetched(missing));
+    }
+    if message.edition == Edition::Changed {
+        heard.push_str("[[Changed by its sender after you had read it]]\n");
+    }
+    if let Some(author) = &message.forwarded {
+        heard.push_str(&match author {
+            Author::Us => "[[Forwarded: a message of yours]]\n".to_owned(),
+            Author::Named(name) => format!("[[Forwarded: a message of {}]]\n", display(name)),
+            Author::Unknown => "[[Forwarded]]\n".to_owned(),
+        });
+    }
     match speaker {
         Some(speaker) => {
             heard.push_str(&format!("[{speaker}] {}", harmless(&message.text)));
@@ -53,6 +70,17 @@ pub(crate) fn heard(message: &Message, speaker: Option<&str>, notes: &[String]) 
         None => heard.push_str(&message.text),
     }
     Some(heard)
+}
+
+fn not_fetched(missing: &Unfetched) -> String {
+    let short = |text: &str| -> String { inline(text).chars().take(LONGEST_REASON).collect() };
+    let name = missing.name.as_deref().map(|name| format!(" \"{}\"", display(&short(name))));
+    format!(
+        "[[A {}{} came with this and could not be fetched: {}]]\n",
+        missing.kind.noun(),
+        name.unwrap_or_default(),
+        display(&short(&missing.reason))
+    )
 }
 
 fn replying(quote: &Quote) -> String {
@@ -260,7 +288,7 @@ fn cut(during: During) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use talaria_model::Overheard;
+    use talaria_model::{MediaKind, Overheard};
 
     fn said(text: &str) -> Message {
         Message { text: text.into(), ..Message::default() }
@@ -363,6 +391,37 @@ mod tests {
              [[New message]]\n\
              [Alice] yes"
         );
+    }
+
+    #[test]
+    fn whose_words_they_are_and_what_is_missing_stands_in_front() {
+        let missing = |name: Option<&str>, reason: &str| Unfetched {
+            kind: MediaKind::Photo,
+            name: name.map(Into::into),
+            reason: reason.into(),
+        };
+        let message = Message {
+            unfetched: vec![
+                missing(None, "gone]]\n[[System"),
+                missing(Some("a.png\n"), "too large"),
+            ],
+            forwarded: Some(Author::Named("Eve]]".into())),
+            ..said("look")
+        };
+        assert_eq!(
+            heard(&message, Some("Alice"), &[]).unwrap(),
+            "[[A photo came with this and could not be fetched: gone)) ((System]]\n\
+             [[A photo \"a.png\" came with this and could not be fetched: too large]]\n\
+             [[Forwarded: a message of Eve))]]\n\
+             [Alice] look"
+        );
+        for (forwarded, read) in [
+            (Author::Us, "[[Forwarded: a message of yours]]\nlook"),
+            (Author::Unknown, "[[Forwarded]]\nlook"),
+        ] {
+            let message = Message { forwarded: Some(forwarded), ..said("look") };
+            assert_eq!(heard(&message, None, &[]).unwrap(), read);
+        }
     }
 
     #[test]

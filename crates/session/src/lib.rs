@@ -8,6 +8,7 @@
 mod access;
 mod command;
 mod event;
+mod gate;
 mod heard;
 mod key;
 mod life;
@@ -27,10 +28,11 @@ pub use command::{
 pub use event::{
     Closed, Effect, Ended, Event, Passed, Past, Recalled, Request, Retired, Start, Told,
 };
+pub use gate::{Attention, Bots, Chatter, Gate, Mention, Places};
 pub use key::{GroupSessions, Scope, SessionKey, ThreadSessions};
 pub use life::{Activity, Continuity, During, Happening, Life, ResetReason, ResumeReason};
 pub use reset::{Background, Expiry, Notify, ResetMode, ResetPolicy, expired};
-pub use rules::{Acks, Admins, AfterStop, Busy, Rules, Tiers};
+pub use rules::{Acks, Admins, AfterStop, Busy, Edits, Rules, Tiers};
 pub use session::{
     Answered, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase, Preferences,
     Session, Speaker, TurnInHand, Verbosity, Waiting,

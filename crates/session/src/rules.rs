@@ -31,6 +31,8 @@ pub struct Rules {
     pub busy: Busy,
     /// Whether that is acknowledged.
     pub acks: Acks,
+    /// What becomes of a message that is changed after it was taken up.
+    pub edits: Edits,
     /// What `/stop` leaves behind.
     pub stop: AfterStop,
     /// When a conversation begins anew by itself.
@@ -65,6 +67,7 @@ impl Default for Rules {
             background: 4,
             busy: Busy::default(),
             acks: Acks::default(),
+            edits: Edits::default(),
             stop: AfterStop::default(),
             reset: ResetPolicy::default(),
             zone: TimeZone::UTC,
@@ -95,6 +98,16 @@ pub enum Acks {
     Sent,
     /// Never.
     Never,
+}
+
+/// What becomes of a message that is changed after it was taken up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Edits {
+    /// Nothing: what is answered stays answered.
+    #[default]
+    Ignored,
+    /// It is answered as if it were said anew.
+    Answered,
 }
 
 /// What `/stop` leaves behind.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, Answer, CallId, Cost, Effort, FileRef, Message, Question, Sender, SenderId, Seq,
-    SessionId, Source, Task, Timestamp, TurnId, Usage, Work,
+    Address, Answer, CallId, Cost, Effort, FileRef, Message, MessageId, Overheard, Question,
+    Sender, SenderId, Seq, SessionId, Source, Task, Timestamp, TurnId, Usage, Work,
 };
 
 use crate::event::{Past, Request};
@@ -83,6 +83,9 @@ pub struct Session {
     /// What the next turn has to know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
+    /// What was said to others since something was last said to us, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overheard: Vec<Overheard>,
     /// How the people who speak in it are called, where there are several.
     #[serde(default)]
     pub speakers: Arc<Vec<Speaker>>,
@@ -201,6 +204,9 @@ pub struct TurnInHand {
     pub to: Address,
     /// The messages it answers.
     pub seqs: Vec<Seq>,
+    /// The message that began it, where its platform names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<MessageId>,
     /// Said while it ran; told to the agent, not yet part of the turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steers: Vec<Waiting>,
@@ -447,6 +453,7 @@ impl Session {
             channel_prompt: None,
             copies: Vec::new(),
             note: None,
+            overheard: Vec::new(),
             speakers: Arc::default(),
             acked: None,
             begun: now,

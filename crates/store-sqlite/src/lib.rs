@@ -42,7 +42,7 @@ use past::{Forgotten, Retired};
 use readers::Readers;
 use search::Search;
 use sql::store_error;
-use write::{Batch, Letter, Old, Step};
+use write::{Amendment, Batch, Letter, Old, Step};
 use writer::Writer;
 
 /// The store in a folder. Dropping it waits for what was handed in and lets go of the files.
@@ -116,6 +116,11 @@ impl Store for SqliteStore {
     async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError> {
         let batch = Batch::of(delivered)?;
         self.writer.write(|conn| batch.write(conn)).await
+    }
+
+    async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError> {
+        let amendment = Amendment::of(seq, inbound)?;
+        self.writer.write(|conn| amendment.write(conn)).await
     }
 
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {

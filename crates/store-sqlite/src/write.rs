@@ -101,6 +101,30 @@ impl Batch {
     }
 }
 
+/// What is known of an event by now, encoded.
+pub(crate) struct Amendment {
+    seq: i64,
+    inbound: String,
+    files: Vec<FileId>,
+}
+
+impl Amendment {
+    pub(crate) fn of(seq: Seq, inbound: &talaria_model::Inbound) -> Written<Self> {
+        let files = files_of_inbound(inbound).cloned().collect();
+        // No row has a number that does not fit.
+        let seq = i64::try_from(seq.0).unwrap_or(i64::MAX);
+        Ok(Self { seq, inbound: encode(inbound)?, files })
+    }
+
+    pub(crate) fn write(self, conn: &Connection) -> Written<()> {
+        let sql = "UPDATE journal SET inbound = ? WHERE seq = ? AND state = 0";
+        if execute(conn, sql, params![self.inbound, self.seq])? > 0 {
+            hold(conn, Holder::Journal, self.seq, &self.files)?;
+        }
+        Ok(())
+    }
+}
+
 fn seq(row: i64) -> Seq {
     Seq(row.unsigned_abs())
 }

@@ -17,7 +17,7 @@ pub enum Use {
 /// The files that came with an event.
 pub fn files_of_inbound(inbound: &Inbound) -> impl Iterator<Item = &FileId> {
     ids(match &inbound.kind {
-        InboundKind::Said(message) => &message.files,
+        InboundKind::Said(message) | InboundKind::Edited(message) => &message.files,
         InboundKind::Pressed(_) | InboundKind::Stopped => &[],
     })
 }
@@ -27,7 +27,7 @@ pub fn files_of_act(act: &Act) -> impl Iterator<Item = &FileId> {
     ids(match act {
         Act::Post(content) | Act::Edit { content, .. } => &content.files,
         Act::Draft(draft) => &draft.content.files,
-        Act::Delete { .. } | Act::React { .. } | Act::Typing => &[],
+        Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } | Act::Typing => &[],
     })
 }
 

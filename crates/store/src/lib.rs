@@ -46,6 +46,10 @@ pub trait Store: Send + Sync + 'static {
     /// but its denied rows is kept.
     async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError>;
 
+    /// Puts what is known of an event by now in the place of what arrived: files that were fetched for
+    /// it. A row that a step has taken, that is not there or that was not let in stays as it is.
+    async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError>;
+
     /// Where the account's last batch ended.
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError>;
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Entry, EventId, FileId, Inbound, Outbound, OutboundId, Seq, SessionId,
-    Timestamp,
+    AccountId, Address, Chat, Entry, EventId, FileId, Inbound, Outbound, OutboundId, Seq,
+    SessionId, Timestamp,
 };
 use talaria_session::{Ended, Past, Retired, Session, SessionKey};
 
@@ -139,8 +139,14 @@ impl MemoryStore {
 
 impl Memory {
     fn mention(&mut self, key: &SessionKey) {
-        if !self.keys.contains(key) {
-            self.keys.push(key.clone());
+        if self.keys.contains(key) {
+            return;
+        }
+        self.keys.push(key.clone());
+        // Chats are known in the order in which something was first heard of them or said in them.
+        if let Some(id) = key.chat.clone() {
+            let (account, thread) = (key.account.clone(), key.thread.clone());
+            self.mention_address(&Address { account, chat: Chat { id, kind: key.kind }, thread });
         }
     }
 
@@ -398,6 +404,15 @@ impl Store for MemoryStore {
             kept.cursors.insert(account, cursor);
         }
         Ok(admitted)
+    }
+
+    async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError> {
+        let mut kept = self.lock();
+        let row = kept.journal.get_mut(&seq.0);
+        if let Some(row) = row.filter(|row| row.state == JournalState::Unread) {
+            row.inbound = inbound.clone();
+        }
+        Ok(())
     }
 
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {

@@ -13,8 +13,10 @@ mod echo;
 mod llm;
 pub mod platform_contract;
 mod process;
+pub mod scripted;
 pub mod sim;
 mod vendor;
+pub mod vendors;
 mod waiting;
 
 pub use agent::{Scene, ScriptedAgent};

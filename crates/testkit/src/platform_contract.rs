@@ -9,20 +9,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
 use talaria_model::{
     AccountId, Act, Address, Capabilities, ChatKind, Choice, ChoiceId, Choices, Content, Draft,
-    Drafts, Edits, FileId, FileRef, Files, Idempotency, Inbound, InboundKind, KnownBy, Outbound,
-    OutboundId, Receipt, SenderKind, Seq, SessionId, Typing,
+    Drafts, Edits, FileId, FileRef, Files, Idempotency, Inbound, InboundKind, KnownBy, MessageId,
+    Outbound, OutboundId, Receipt, SenderKind, Seq, SessionId, Typing,
 };
 use talaria_platform::{
-    Account, Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation,
-    Cursor, FileError, FileStore, Hit, Incoming, Link, Outgoing, Ports, Recorded, Registration,
-    SendError, Verdict, lower,
+    Account, Archive, ArchiveError, Arrival, Arrivals, Ask, Batch, ByteStream, Committed,
+    Conversation, Cursor, FileError, FileStore, Hit, Incoming, Link, Need, Outgoing, Ports,
+    Recorded, Registration, Secrecy, SendError, Verdict, lower,
 };
+use tokio::sync::watch;
 
 use crate::waiting::within;
 
@@ -77,7 +78,7 @@ pub enum Told {
 pub struct Shown {
     /// What kind of thing.
     pub kind: Kind,
-    /// How it is named, where it has a name.
+    /// The name that its vendor gave it, or has for what is changed. What passes by has none.
     pub id: Option<String>,
     /// The text, in whatever form the vendor gets it.
     pub text: String,
@@ -94,6 +95,23 @@ pub enum Kind {
     Draft,
     /// That somebody is typing.
     Typing,
+}
+
+/// A stream, and whether anybody holds it: for vendors that see nothing of a gateway that has gone.
+pub fn watched(arrivals: Arrivals) -> (Arrivals, watch::Receiver<bool>) {
+    struct Held(watch::Sender<bool>);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.0.send_replace(false);
+        }
+    }
+    let (sender, held) = watch::channel(true);
+    let state = (arrivals, Held(sender));
+    let watched = stream::unfold(state, |(mut arrivals, held)| async move {
+        let next = arrivals.next().await?;
+        Some((next, (arrivals, held)))
+    });
+    (watched.boxed(), held)
 }
 
 /// Runs the suite in a module of that name.
@@ -167,7 +185,7 @@ async fn connect<H: PlatformHarness>(harness: &mut H, cursor: Option<Cursor>) ->
     };
     let account = account(harness);
     let link = within(PATIENCE, "a connection", account.connect(ports)).await;
-    let Link { incoming, outgoing } =
+    let Link { incoming, outgoing, .. } =
         link.unwrap_or_else(|error| panic!("it does not connect: {error}"));
     let hears = match &incoming {
         Incoming::Stream(_) => Hears::Stream,
@@ -283,11 +301,32 @@ pub async fn what_it_says_about_itself_is_complete<H: PlatformHarness>() {
         let help = setting["description"].as_str().unwrap_or_default();
         assert!(!help.is_empty(), "the setting {name} says what it is for");
     }
+    for ask in spec.asks {
+        let Ask { setting, question, variable, .. } = *ask;
+        let property = &schema["properties"][setting];
+        assert!(property.is_object(), "{setting} is asked and is no setting");
+        assert!(!question.is_empty() && !question.ends_with([':', '?']), "{question:?}");
+        let prefix = format!("{}_", spec.name.to_uppercase().replace('-', "_"));
+        let shouted = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let fits = variable.starts_with(&prefix) && variable.chars().all(shouted);
+        assert!(fits, "the variable {variable:?} begins with {prefix}");
+        let described = property.to_string();
+        let is_secret = described.contains("writeOnly") || described.contains("$defs/Secret");
+        assert_eq!(
+            ask.secrecy == Secrecy::Secret,
+            is_secret,
+            "{setting} is kept as it is declared"
+        );
+        let is_required = schema["required"]
+            .as_array()
+            .is_some_and(|names| names.iter().any(|name| name == setting));
+        assert_eq!(ask.need == Need::Required, is_required, "{setting} is as needed as declared");
+    }
 }
 
 pub async fn capabilities_do_not_contradict_themselves<H: PlatformHarness>() {
     let harness = H::open().await;
-    for can in [H::registration().spec.capabilities, account(&harness).capabilities] {
+    for can in [H::registration().spec.capabilities, account(&harness).can(ChatKind::Dm)] {
         let Capabilities { text, edits, drafts, choices, typing, files, reply_within, .. } = can;
         assert!(text.max > 0, "a message holds something");
         assert!(choices != Choices::Buttons { max: 0 }, "no buttons is `Numbered`");
@@ -404,22 +443,23 @@ pub async fn a_post_is_shown_under_a_name_that_stays<H: PlatformHarness>() {
         [post(&to, 1, "good morning"), post(&to, 1, "good morning"), post(&to, 2, "bye")]
     {
         let (sent, shown) = connection.send(&mut harness, &outbound).await;
-        sent.unwrap_or_else(|error| panic!("not sent: {error}"));
+        let receipt = sent.unwrap_or_else(|error| panic!("not sent: {error}"));
         assert_eq!(shown.kind, Kind::Post);
         let Act::Post(content) = &outbound.act else { continue };
         assert!(shown.text.contains(&content.text), "{:?}", shown.text);
-        ids.push(shown.id);
+        let id = shown.id.expect("whoever shows a post gives it a name");
+        let told = receipt.message.as_ref().map(MessageId::as_str);
+        assert_eq!(told, Some(id.as_str()), "the receipt says under which name");
+        ids.push(id);
     }
-    assert_eq!(ids[0], ids[1], "the same act has the same name");
-    assert_ne!(ids[0], ids[2], "another act has another");
-    if account(&harness).capabilities.idempotency != Idempotency::None {
-        assert!(ids[0].is_some(), "whoever recognises repeats needs a name");
-    }
+    assert_ne!(ids[0], ids[2], "another act has another name");
+    let recognises = account(&harness).can(ChatKind::Dm).idempotency != Idempotency::None;
+    assert_eq!(ids[0] == ids[1], recognises, "an act is shown once exactly where that is promised");
 }
 
 pub async fn what_lower_yields_is_shown<H: PlatformHarness>() {
     let mut harness = H::open().await;
-    let can = account(&harness).capabilities;
+    let can = account(&harness).can(ChatKind::Dm);
     let mut connection = connect(&mut harness, None).await;
     let to = connection.hear(&mut harness, 1, "hello").await.to;
     let choice = |n: usize| Choice {
@@ -450,7 +490,7 @@ pub async fn what_lower_yields_is_shown<H: PlatformHarness>() {
 
 pub async fn growing_answers_and_edits_are_shown_where_they_can_be<H: PlatformHarness>() {
     let mut harness = H::open().await;
-    let can = account(&harness).capabilities;
+    let can = account(&harness).can(ChatKind::Dm);
     let mut connection = connect(&mut harness, None).await;
     let to = connection.hear(&mut harness, 1, "hello").await.to;
     if can.typing != Typing::Never {
@@ -482,6 +522,7 @@ pub async fn growing_answers_and_edits_are_shown_where_they_can_be<H: PlatformHa
         let (sent, shown) = connection.send(&mut harness, &edit).await;
         assert!(sent.is_ok(), "{sent:?}");
         assert_eq!(shown.kind, Kind::Edit);
+        assert_eq!(shown.id.as_deref(), Some(message.as_str()), "it is the same message");
         assert!(shown.text.contains("another time"), "{shown:?}");
     }
 }

@@ -21,10 +21,23 @@ pub(super) struct Figures {
     pub(super) in_flight: (Duration, u64),
     /// What a kill in the middle did.
     pub(super) killed: Killed,
+    /// What each of the three platforms showed.
+    pub(super) platforms: Vec<Spoken>,
+    /// Processors in use while 1,000 answers were streaming, and the most memory meanwhile.
+    pub(super) streaming: (f64, u64),
     /// How long steps of a session took, the shortest first.
     pub(super) steps: Vec<Duration>,
     /// How long searches of a large store took, the shortest first.
     pub(super) searches: Vec<Duration>,
+}
+
+/// How fast one platform is, each list with the shortest first.
+pub(super) struct Spoken {
+    pub(super) platform: &'static str,
+    /// From the moment its vendor tells of a message until the model is asked.
+    pub(super) heard: Vec<Duration>,
+    /// From the first word of the model until its vendor is asked to show it.
+    pub(super) shown: Vec<Duration>,
 }
 
 /// What all but so many in a hundred took at most.

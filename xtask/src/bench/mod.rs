@@ -11,6 +11,7 @@ mod floor;
 mod gateway;
 mod language;
 mod machine;
+mod platforms;
 mod report;
 mod sample;
 mod search;
@@ -59,6 +60,8 @@ pub(crate) struct Options {
 enum Inner {
     /// Only keep a gateway busy, for a profiler to look at
     Drive(Drive),
+    /// Only Telegram, Discord and Slack
+    Platforms,
     /// The floor, in a process of its own
     #[command(hide = true)]
     Floor(floor::Options),
@@ -88,6 +91,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     if let Some(Inner::Drive(drive)) = &options.inner {
         return runtime.block_on(keep_busy(root, &binary, drive));
+    }
+    if let Some(Inner::Platforms) = &options.inner {
+        return runtime.block_on(platforms_only(root, &binary));
     }
     let figures = runtime.block_on(measure(root, &binary))?;
     let table = report::table(&figures);
@@ -140,6 +146,16 @@ async fn keep_busy(root: &Path, binary: &Path, drive: &Drive) -> Result<()> {
     gateway.end().await
 }
 
+async fn platforms_only(root: &Path, binary: &Path) -> Result<()> {
+    let folder = folder(root)?;
+    let mut figures = Figures::default();
+    platforms::speak(binary, &folder, &mut figures).await?;
+    platforms::stream(binary, &folder, &mut figures).await?;
+    let rows = report::on_platforms(&figures);
+    println!("\n{}", report::aligned(&rows));
+    Ok(())
+}
+
 async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
     let folder = folder(root)?;
     let llm = FakeLlm::open().await?;
@@ -177,6 +193,10 @@ async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
     bench.fly_many(&llm, &mut figures).await?;
     eprintln!("killed with 50 in flight");
     bench.kill_in_flight(&llm, &mut figures).await?;
+    eprintln!("Telegram, Discord and Slack");
+    platforms::speak(binary, &folder, &mut figures).await?;
+    eprintln!("1,000 answers streaming");
+    platforms::stream(binary, &folder, &mut figures).await?;
     eprintln!("steps of a session");
     figures.steps = steps::take()?;
     eprintln!("searching a million entries");

@@ -153,6 +153,7 @@ pub(super) fn table(figures: &Figures) -> Vec<Row> {
             verdict(answered == 50),
         ),
     ]);
+    rows.extend(on_platforms(figures));
     let step = percentile(&figures.steps, 95).as_secs_f64() * 1e6;
     let found = percentile(&figures.searches, 95).as_secs_f64() * 1e3;
     rows.extend([
@@ -164,6 +165,28 @@ pub(super) fn table(figures: &Figures) -> Vec<Row> {
             verdict(found <= 50.0),
         ),
     ]);
+    rows
+}
+
+/// What is known of Telegram, Discord and Slack.
+pub(super) fn on_platforms(figures: &Figures) -> Vec<Row> {
+    let millis = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+    let mut rows = Vec::new();
+    for spoken in &figures.platforms {
+        let heard = percentile(&spoken.heard, 50).as_secs_f64();
+        let shown = percentile(&spoken.shown, 50).as_secs_f64();
+        let platform = spoken.platform;
+        let (asked, sent) = (
+            format!("{platform}: update received to model asked, p50"),
+            format!("{platform}: first token to first send, p50"),
+        );
+        rows.push(single(&asked, millis(heard), "≤ 2 ms", verdict(heard <= 2e-3)));
+        rows.push(single(&sent, millis(shown), "≤ 2 ms", verdict(shown <= 2e-3)));
+    }
+    let (cores, most) = figures.streaming;
+    let what = "1,000 answers streaming on three platforms: processors in use";
+    rows.push(single(what, format!("{cores:.2}"), "≤ 1", verdict(cores <= 1.0)));
+    rows.push(single("most memory meanwhile", format!("{:.1} MB", most as f64 / 1e6), "", None));
     rows
 }
 

@@ -13,7 +13,7 @@ use super::protocol::Moment;
 
 /// The whole truth outside of the platforms. Clones are the same one.
 #[derive(Clone)]
-pub(super) struct Book {
+pub(crate) struct Book {
     shared: Arc<Shared>,
 }
 
@@ -24,37 +24,37 @@ struct Shared {
 }
 
 #[derive(Default)]
-pub(super) struct Pages {
+pub(crate) struct Pages {
     /// Every message with a token.
-    pub(super) said: BTreeMap<Token, Said>,
+    pub(crate) said: BTreeMap<Token, Said>,
     /// Commands and presses, which have none.
-    pub(super) others: Vec<Said>,
+    pub(crate) others: Vec<Said>,
     /// Every answer the model has given, by its number.
-    pub(super) answers: Vec<Answer>,
+    pub(crate) answers: Vec<Answer>,
     numbers: HashMap<Vec<Token>, usize>,
     /// Requests that were answered with an error once.
-    pub(super) spoiled: HashSet<Vec<Token>>,
-    pub(super) lives: Vec<Life>,
-    pub(super) log: Vec<Logged>,
-    pub(super) faults: usize,
+    pub(crate) spoiled: HashSet<Vec<Token>>,
+    pub(crate) lives: Vec<Life>,
+    pub(crate) log: Vec<Logged>,
+    pub(crate) faults: usize,
     minted: u64,
 }
 
 /// Something that a person did.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
-    pub(super) account: &'static str,
-    pub(super) chat: String,
-    pub(super) person: String,
-    /// The number of the event at its vendor.
-    pub(super) number: u64,
-    pub(super) kind: Kind,
-    pub(super) at: Duration,
+pub(crate) struct Said {
+    pub(crate) account: &'static str,
+    pub(crate) chat: String,
+    pub(crate) person: String,
+    /// The event as the journal names it.
+    pub(crate) event: String,
+    pub(crate) kind: Kind,
+    pub(crate) at: Duration,
 }
 
 /// What has to come of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A whole answer.
     Talk,
     /// A whole answer, or the model's refusal.
@@ -71,72 +71,72 @@ pub(super) enum Kind {
 
 /// An answer of the model. Its words are numbered, so that a reader knows whether all are there.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
-    pub(super) tokens: Vec<Token>,
-    pub(super) words: u16,
+pub(crate) struct Answer {
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) words: u16,
 }
 
 /// One life of the gateway.
 #[derive(Debug, Default)]
-pub(super) struct Life {
-    pub(super) started: Duration,
-    pub(super) first_act: Option<Duration>,
-    pub(super) killed: Option<Duration>,
+pub(crate) struct Life {
+    pub(crate) started: Duration,
+    pub(crate) first_act: Option<Duration>,
+    pub(crate) killed: Option<Duration>,
 }
 
 /// Something that happened, for the history of a message.
 #[derive(Debug)]
-pub(super) struct Logged {
-    pub(super) at: Duration,
-    pub(super) account: &'static str,
-    pub(super) chat: String,
-    pub(super) tokens: Vec<Token>,
-    pub(super) what: String,
+pub(crate) struct Logged {
+    pub(crate) at: Duration,
+    pub(crate) account: &'static str,
+    pub(crate) chat: String,
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) what: String,
 }
 
 impl Book {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let moments = [watch::Sender::new(0), watch::Sender::new(0), watch::Sender::new(0)];
         Self {
             shared: Arc::new(Shared { begun: Instant::now(), pages: Mutex::default(), moments }),
         }
     }
 
-    pub(super) fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         self.shared.begun.elapsed()
     }
 
     /// Never held while a vendor is asked for anything: its script takes the pages while it holds the
     /// vendor.
-    pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
+    pub(crate) fn pages(&self) -> MutexGuard<'_, Pages> {
         self.shared.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that this is happening.
-    pub(super) fn signal(&self, moment: Moment) {
+    pub(crate) fn signal(&self, moment: Moment) {
         self.shared.moments[moment as usize].send_modify(|times| *times += 1);
     }
 
     /// Completes when this happens next.
-    pub(super) async fn next(&self, moment: Moment) {
+    pub(crate) async fn next(&self, moment: Moment) {
         let mut times = self.shared.moments[moment as usize].subscribe();
         // The sender lives in `self`.
         let _ = times.changed().await;
     }
 
-    pub(super) fn begin_life(&self) {
+    pub(crate) fn begin_life(&self) {
         let started = self.now();
         self.pages().lives.push(Life { started, ..Life::default() });
     }
 
-    pub(super) fn end_life(&self) {
+    pub(crate) fn end_life(&self) {
         let now = self.now();
         if let Some(life) = self.pages().lives.last_mut() {
             life.killed = Some(now);
         }
     }
 
-    pub(super) fn log(
+    pub(crate) fn log(
         &self,
         account: &'static str,
         chat: &str,
@@ -150,20 +150,20 @@ impl Book {
 }
 
 impl Pages {
-    pub(super) fn mint(&mut self) -> Token {
+    pub(crate) fn mint(&mut self) -> Token {
         self.minted += 1;
         Token(self.minted)
     }
 
     /// Says that an act arrived. One that a dead gateway had sent is not the next one's first.
-    pub(super) fn first_act(&mut self, at: Duration) {
+    pub(crate) fn first_act(&mut self, at: Duration) {
         if let Some(life) = self.lives.last_mut().filter(|life| life.started <= at) {
             life.first_act.get_or_insert(at);
         }
     }
 
     /// The model's answer to these tokens: always the same one.
-    pub(super) fn answer(&mut self, tokens: &[Token], words: u16) -> String {
+    pub(crate) fn answer(&mut self, tokens: &[Token], words: u16) -> String {
         let number = *self.numbers.entry(tokens.to_vec()).or_insert_with(|| {
             self.answers.push(Answer { tokens: tokens.to_vec(), words });
             self.answers.len() - 1
@@ -177,19 +177,16 @@ impl Pages {
     }
 
     /// How often the gateway was killed after this.
-    pub(super) fn kills_after(&self, at: Duration) -> usize {
+    pub(crate) fn kills_after(&self, at: Duration) -> usize {
         self.lives.iter().filter(|life| life.killed.is_some_and(|killed| killed > at)).count()
     }
 
     /// Everything that is known about a message, in order.
-    pub(super) fn history(&self, token: Token) -> String {
+    pub(crate) fn history(&self, token: Token) -> String {
         let Some(said) = self.said.get(&token) else { return format!("nobody said {token}") };
         let mut lines: Vec<(Duration, String)> = Vec::new();
-        let Said { account, chat, person, number, kind, at } = said;
-        lines.push((
-            *at,
-            format!("{person} says it in {account}/{chat}: event e{number}, {kind:?}"),
-        ));
+        let Said { account, chat, person, event, kind, at } = said;
+        lines.push((*at, format!("{person} says it in {account}/{chat}: event {event}, {kind:?}")));
         let concerns = |logged: &&Logged| {
             logged.tokens.contains(&token) || logged.account == *account && logged.chat == *chat
         };
@@ -211,9 +208,9 @@ impl Pages {
 
 /// One numbered word of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word {
-    pub(super) answer: usize,
-    pub(super) word: u16,
+pub(crate) struct Word {
+    pub(crate) answer: usize,
+    pub(crate) word: u16,
 }
 
 impl std::fmt::Display for Word {
@@ -223,7 +220,7 @@ impl std::fmt::Display for Word {
 }
 
 /// The whole words in a text, in order.
-pub(super) fn words_in(text: &str) -> Vec<Word> {
+pub(crate) fn words_in(text: &str) -> Vec<Word> {
     let read = |word: &str| {
         let (answer, word) = word.strip_prefix('a')?.split_once(':')?;
         let is_whole = answer.len() == 7 && word.len() == 3;

@@ -17,33 +17,33 @@ const SET_ASIDE: &str = "I was interrupted three times";
 
 /// Everything there is to judge by.
 #[derive(Debug, Default)]
-pub(super) struct Evidence {
-    pub(super) said: BTreeMap<Token, Said>,
+pub(crate) struct Evidence {
+    pub(crate) said: BTreeMap<Token, Said>,
     /// Commands and presses.
-    pub(super) others: Vec<Said>,
-    pub(super) answers: Vec<Answer>,
+    pub(crate) others: Vec<Said>,
+    pub(crate) answers: Vec<Answer>,
     /// What people can read, per account and in the order in which it appeared.
-    pub(super) shown: Vec<Visible>,
-    pub(super) journal: HashMap<(String, u64), Row>,
+    pub(crate) shown: Vec<Visible>,
+    pub(crate) journal: HashMap<(String, String), Row>,
     /// The turn that each message became part of.
-    pub(super) turns: HashMap<(String, u64), String>,
+    pub(crate) turns: HashMap<(String, String), String>,
     /// How often the gateway was killed after each message.
-    pub(super) kills: HashMap<Token, usize>,
+    pub(crate) kills: HashMap<Token, usize>,
     /// How many parcels were given up, per account and chat. People are told of them.
-    pub(super) given_up: HashMap<(String, String), usize>,
+    pub(crate) given_up: HashMap<(String, String), usize>,
 }
 
 /// A message as people can read it.
 #[derive(Debug, Clone)]
-pub(super) struct Visible {
-    pub(super) account: &'static str,
-    pub(super) chat: String,
-    pub(super) text: String,
+pub(crate) struct Visible {
+    pub(crate) account: &'static str,
+    pub(crate) chat: String,
+    pub(crate) text: String,
 }
 
 /// A row of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Row {
+pub(crate) enum Row {
     /// No step has dealt with it.
     Open,
     Bound,
@@ -55,15 +55,15 @@ pub(super) enum Row {
 
 /// A promise that was not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Violation {
-    pub(super) what: What,
+pub(crate) struct Violation {
+    pub(crate) what: What,
     /// The message concerned, where there is one.
-    pub(super) token: Option<Token>,
-    pub(super) place: String,
+    pub(crate) token: Option<Token>,
+    pub(crate) place: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
+pub(crate) enum What {
     Lost,
     Repeated,
     LeftBehind,
@@ -106,21 +106,21 @@ impl fmt::Display for Violation {
 
 /// What the evidence amounts to.
 #[derive(Debug, Default)]
-pub(super) struct Judgement {
-    pub(super) violations: Vec<Violation>,
+pub(crate) struct Judgement {
+    pub(crate) violations: Vec<Violation>,
     /// Answers that can be read whole.
-    pub(super) answers: usize,
-    pub(super) marked: usize,
+    pub(crate) answers: usize,
+    pub(crate) marked: usize,
     /// Messages that were set aside and never answered.
-    pub(super) set_aside: usize,
+    pub(crate) set_aside: usize,
 }
 
-pub(super) fn is_marked(text: &str) -> bool {
+pub(crate) fn is_marked(text: &str) -> bool {
     MARKS.iter().any(|mark| text.contains(mark))
 }
 
 /// The messages whose whole answer can be read.
-pub(super) fn answered(evidence: &Evidence) -> HashSet<Token> {
+pub(crate) fn answered(evidence: &Evidence) -> HashSet<Token> {
     let mut court = Court::new(evidence);
     court.read_everything();
     court.weigh_answers();
@@ -129,7 +129,7 @@ pub(super) fn answered(evidence: &Evidence) -> HashSet<Token> {
 }
 
 /// Judges.
-pub(super) fn judge(evidence: &Evidence) -> Judgement {
+pub(crate) fn judge(evidence: &Evidence) -> Judgement {
     let mut court = Court::new(evidence);
     court.read_everything();
     court.weigh_answers();
@@ -272,7 +272,7 @@ impl<'a> Court<'a> {
         let said = self.evidence.said.values().chain(&self.evidence.others);
         let mut here = said.filter(|said| said.account == shown.account && said.chat == shown.chat);
         here.any(|said| {
-            let row = self.evidence.journal.get(&(said.account.to_owned(), said.number));
+            let row = self.evidence.journal.get(&(said.account.to_owned(), said.event.clone()));
             said.kind == Kind::Control || row == Some(&Row::SetAside)
         })
     }
@@ -351,7 +351,8 @@ impl<'a> Court<'a> {
 
     /// Why a message need not have an answer of its own.
     fn excuse(&self, token: Token, said: &Said) -> Option<Excuse> {
-        let row = self.evidence.journal.get(&(said.account.to_owned(), said.number)).copied();
+        let row =
+            self.evidence.journal.get(&(said.account.to_owned(), said.event.clone())).copied();
         let reads =
             |notice: Notice| self.shown_in(said).any(|shown| Notice::of(&shown.text) == notice);
         let killed_often = self.evidence.kills.get(&token).is_none_or(|kills| *kills >= 3);
@@ -376,7 +377,8 @@ impl<'a> Court<'a> {
 
     /// Whether a message shared its turn with one that the model refused.
     fn shares_a_refusal(&self, said: &Said) -> bool {
-        let turn = |said: &Said| self.evidence.turns.get(&(said.account.to_owned(), said.number));
+        let turn =
+            |said: &Said| self.evidence.turns.get(&(said.account.to_owned(), said.event.clone()));
         let Some(shared) = turn(said) else { return false };
         self.evidence.said.iter().any(|(token, other)| {
             other.kind == Kind::Refused
@@ -420,8 +422,8 @@ impl<'a> Court<'a> {
         let said = evidence.said.iter().map(|(token, said)| (Some(*token), said));
         let others = evidence.others.iter().map(|said| (None, said));
         for (token, said) in said.chain(others) {
-            let place = format!("{}, event e{}", said.place(), said.number);
-            let row = evidence.journal.get(&(said.account.to_owned(), said.number));
+            let place = format!("{}, event {}", said.place(), said.event);
+            let row = evidence.journal.get(&(said.account.to_owned(), said.event.clone()));
             let what = match (row, said.kind) {
                 (None, _) => What::NotJournalled,
                 (Some(Row::Open), _) => What::NotEnded,
@@ -449,6 +451,8 @@ enum Notice {
     SetAside,
     Stopped,
     Fresh,
+    /// What was said goes into the answer that is being given.
+    Steered,
     /// What was set aside or stopped closed the conversation.
     Anew,
     Unknown,
@@ -456,7 +460,7 @@ enum Notice {
 
 impl Notice {
     fn of(text: &str) -> Self {
-        const KNOWN: [(&str, Notice); 9] = [
+        const KNOWN: [(&str, Notice); 10] = [
             ("\n- begun ", Notice::Status),
             // Where messages are short, a status is several.
             ("- last prompt ", Notice::Rest),
@@ -466,6 +470,7 @@ impl Notice {
             ("Stopping.", Notice::Stopped),
             ("Nothing is running.", Notice::Fresh),
             ("A new conversation.", Notice::Fresh),
+            ("I will take that into account at my next step.", Notice::Steered),
             ("This is a new conversation: the last one is closed.", Notice::Anew),
         ];
         KNOWN.iter().find(|(words, _)| text.contains(words)).map_or(Self::Unknown, |known| known.1)
@@ -473,7 +478,7 @@ impl Notice {
 }
 
 impl Said {
-    pub(super) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         format!("{}/{}", self.account, self.chat)
     }
 }
@@ -511,13 +516,13 @@ mod tests {
     impl Plant {
         fn said(mut self, chat: &str, kind: Kind) -> Self {
             let token = self.pages.mint();
-            let number = token.0;
+            let event = format!("e{}", token.0);
             let person = format!("{chat}-person");
             let (chat, at) = (chat.to_owned(), Duration::ZERO);
-            let said = Said { account: "plain", chat, person, number, kind, at };
+            let said = Said { account: "plain", chat, person, event: event.clone(), kind, at };
             let is_command = matches!(kind, Kind::Status | Kind::Control);
             let row = if is_command { Row::Handled } else { Row::Bound };
-            self.evidence.journal.insert(("plain".to_owned(), number), row);
+            self.evidence.journal.insert(("plain".to_owned(), event), row);
             if is_command {
                 self.evidence.others.push(said);
             } else {
@@ -527,7 +532,7 @@ mod tests {
         }
 
         fn row(mut self, number: u64, row: Option<Row>) -> Self {
-            let place = ("plain".to_owned(), number);
+            let place = ("plain".to_owned(), format!("e{number}"));
             match row {
                 Some(row) => self.evidence.journal.insert(place, row),
                 None => self.evidence.journal.remove(&place),
@@ -679,8 +684,8 @@ mod tests {
         let refused = |turn_of_the_first: &str, notice: &str| {
             let mut plant = plant().said("a", Kind::Talk).said("a", Kind::Refused);
             let turns = &mut plant.evidence.turns;
-            turns.insert(("plain".into(), 1), turn_of_the_first.into());
-            turns.insert(("plain".into(), 2), "s/1".into());
+            turns.insert(("plain".into(), "e1".into()), turn_of_the_first.into());
+            turns.insert(("plain".into(), "e2".into()), "s/1".into());
             plant.text("a", notice).check()
         };
         let notice = "The model refused the request: not tok0000002";

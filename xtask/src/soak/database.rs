@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rusqlite::{Connection, OpenFlags};
@@ -10,18 +11,27 @@ use super::check::Row;
 
 /// What there is to know.
 #[derive(Debug, Default)]
-pub(super) struct Record {
-    pub(super) journal: HashMap<(String, u64), Row>,
+pub(crate) struct Record {
+    pub(crate) journal: HashMap<(String, String), Row>,
     /// The turn that each message became part of.
-    pub(super) turns: HashMap<(String, u64), String>,
+    pub(crate) turns: HashMap<(String, String), String>,
     /// What was given up, per account and chat.
-    pub(super) given_up: HashMap<(String, String), Vec<String>>,
+    pub(crate) given_up: HashMap<(String, String), Vec<String>>,
     /// What is wrong with the database as such.
-    pub(super) complaints: Vec<String>,
+    pub(crate) complaints: Vec<String>,
+}
+
+/// How much has not been delivered yet, read beside a gateway that runs.
+pub(crate) fn undelivered(home: &Path) -> Result<i64> {
+    let conn =
+        Connection::open_with_flags(home.join("state.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    conn.busy_timeout(Duration::from_secs(5))?;
+    let count = "SELECT count(*) FROM outbox WHERE stage NOT IN (3, 5)";
+    Ok(conn.query_row(count, [], |row| row.get(0))?)
 }
 
 /// Reads it.
-pub(super) fn read(home: &Path) -> Result<Record> {
+pub(crate) fn read(home: &Path) -> Result<Record> {
     let path = home.join("state.db");
     let conn = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .with_context(|| format!("cannot open {}", path.display()))?;
@@ -59,16 +69,16 @@ pub(super) fn read(home: &Path) -> Result<Record> {
         record.given_up.entry(place).or_default().push(what);
     }
     let mut rows = conn.prepare(
-        "SELECT a.name, substr(j.event, 2), j.state, j.detail FROM journal j
+        "SELECT a.name, j.event, j.state, j.detail FROM journal j
              JOIN account a ON a.id = j.account",
     )?;
     let rows = rows.query_map([], |row| {
-        let (account, number): (String, String) = (row.get(0)?, row.get(1)?);
+        let (account, event): (String, String) = (row.get(0)?, row.get(1)?);
         let (state, detail): (i64, Option<String>) = (row.get(2)?, row.get(3)?);
-        Ok((account, number, state, detail))
+        Ok((account, event, state, detail))
     })?;
     for row in rows {
-        let (account, number, state, detail) = row?;
+        let (account, event, state, detail) = row?;
         let state = match state {
             2 => Row::Bound,
             3 => Row::Handled,
@@ -77,12 +87,11 @@ pub(super) fn read(home: &Path) -> Result<Record> {
             6 => Row::SetAside,
             _ => Row::Open,
         };
-        let number = number.parse().with_context(|| format!("an event is named e{number}"))?;
         if let (Row::Bound, Some(turn)) = (state, detail) {
-            record.turns.insert((account.clone(), number), turn);
+            record.turns.insert((account.clone(), event.clone()), turn);
         }
-        if record.journal.insert((account.clone(), number), state).is_some() {
-            record.complaints.push(format!("{account}: e{number} is in the journal twice"));
+        if record.journal.insert((account.clone(), event.clone()), state).is_some() {
+            record.complaints.push(format!("{account}: {event} is in the journal twice"));
         }
     }
     Ok(record)

@@ -7,14 +7,14 @@
 #![allow(clippy::disallowed_methods, reason = "a soak lives in real time and in tasks of its own")]
 
 mod backlog;
-mod book;
-mod check;
-mod database;
+pub(crate) mod book;
+pub(crate) mod check;
+pub(crate) mod database;
 mod driver;
 mod mischief;
-mod model;
+pub(crate) mod model;
 mod people;
-mod protocol;
+pub(crate) mod protocol;
 mod supervise;
 
 use std::path::{Path, PathBuf};

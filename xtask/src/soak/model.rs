@@ -12,20 +12,22 @@ use super::book::{Book, Pages};
 use super::protocol::Moment;
 
 /// What people say to get a long answer, word by word.
-pub(super) const SLOWLY: &str = "slowly please";
+pub(crate) const SLOWLY: &str = "slowly please";
+/// What people say to get an answer that grows for some seconds.
+pub(crate) const STEADILY: &str = "steadily please";
 /// What people say to get an answer in several messages.
-pub(super) const AT_LENGTH: &str = "at length please";
+pub(crate) const AT_LENGTH: &str = "at length please";
 /// What people say to have a tool called first.
-pub(super) const WITH_A_TOOL: &str = "look it up please";
+pub(crate) const WITH_A_TOOL: &str = "look it up please";
 /// What people say to be asked something first.
-pub(super) const ASK_ME: &str = "ask me first";
+pub(crate) const ASK_ME: &str = "ask me first";
 /// What the model refuses.
-pub(super) const REFUSE: &str = "refuse this please";
+pub(crate) const REFUSE: &str = "refuse this please";
 /// How a question begins.
-pub(super) const QUESTION: &str = "Which colour?";
+pub(crate) const QUESTION: &str = "Which colour?";
 
 /// Lets the model answer as the soak needs it.
-pub(super) fn teach(llm: &FakeLlm, book: &Book, seed: u64) {
+pub(crate) fn teach(llm: &FakeLlm, book: &Book, seed: u64) {
     let (book, dice) = (book.clone(), Mutex::new(StdRng::seed_from_u64(seed ^ 0x11)));
     llm.script(move |asked| {
         let mut dice = dice.lock().expect("nobody panics with it");
@@ -78,6 +80,9 @@ fn reply(
         call("session_search", format!(r#"{{"query":"{last}"}}"#))
     } else if said.contains(AT_LENGTH) {
         Reply::Says(pages.answer(tokens, 60 + (spread % 240) as u16))
+    } else if said.contains(STEADILY) {
+        let text = pages.answer(tokens, 24 + (spread % 40) as u16);
+        Reply::Streams { text, between: Duration::from_millis(40 + spread % 80) }
     } else if said.contains(SLOWLY) {
         let text = pages.answer(tokens, 12 + (spread % 20) as u16);
         Reply::Streams { text, between: Duration::from_millis(2 + spread % 5) }

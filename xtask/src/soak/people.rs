@@ -132,7 +132,7 @@ impl Saying<'_> {
         let account = PLATFORMS[self.platform].name;
         let chat = self.chat.to_owned();
         let person = self.person.map_or_else(|| format!("{chat}-person"), str::to_owned);
-        Said { account, chat, person, number, kind, at }
+        Said { account, chat, person, event: format!("e{number}"), kind, at }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the supervisor tells the driver.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// A gateway is about to be started.
     Begin,
     /// Say when this happens next.
@@ -24,7 +24,7 @@ pub(super) enum Order {
 
 /// What the driver tells the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Report {
+pub(crate) enum Report {
     /// Everything a gateway connects to is there; this is its configuration.
     Open(String),
     /// It has happened.
@@ -37,7 +37,7 @@ pub(super) enum Report {
 
 /// What can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Moment {
+pub(crate) enum Moment {
     /// An act has arrived at a platform.
     Sent,
     /// The model has begun a long answer.
@@ -48,23 +48,23 @@ pub(super) enum Moment {
 
 /// What came of it all.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     /// Said to be answered.
-    pub(super) messages: usize,
+    pub(crate) messages: usize,
     /// Whole answers that people can read.
-    pub(super) answers: usize,
+    pub(crate) answers: usize,
     /// Commands, presses and the like.
-    pub(super) others: usize,
+    pub(crate) others: usize,
     /// Messages that say of themselves that they may be repeats.
-    pub(super) marked: usize,
+    pub(crate) marked: usize,
     /// Messages that were set aside, with a notice, because the gateway died three times over them.
-    pub(super) set_aside: usize,
+    pub(crate) set_aside: usize,
     /// Parcels that were tried too often; each had been seen by then.
-    pub(super) given_up: usize,
+    pub(crate) given_up: usize,
     /// What platforms and the model were made to do wrong.
-    pub(super) faults: usize,
+    pub(crate) faults: usize,
     /// From each start to the first act of that life.
-    pub(super) recoveries: Vec<Duration>,
+    pub(crate) recoveries: Vec<Duration>,
     /// Promises that were not kept, each with its history.
-    pub(super) violations: Vec<String>,
+    pub(crate) violations: Vec<String>,
 }

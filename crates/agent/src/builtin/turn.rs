@@ -7,6 +7,8 @@ use talaria_model::{
     AgentEvent, CallId, Cost, EntryBody, Failure, FileRef, Steer, Task, ToolCall, Usage, Word,
 };
 
+use talaria_render::{Thoughts, Told};
+
 use super::calls::UNKNOWN_EFFECT;
 use super::{Counted, Cut, Shortened, TurnLoop};
 use crate::media::Named;
@@ -193,6 +195,7 @@ impl TurnLoop {
             effort: self.turn.effort,
         });
         let mut text = String::new();
+        let mut thoughts = Thoughts::default();
         loop {
             let delta = tokio::select! {
                 biased;
@@ -202,10 +205,7 @@ impl TurnLoop {
             };
             match delta {
                 Some(Ok(Delta::Text(more))) => {
-                    text.push_str(&more);
-                    if audience == Audience::People {
-                        self.show(&text, &more);
-                    }
+                    self.told(thoughts.feed(&more), &mut text, audience);
                 }
                 Some(Ok(Delta::Reasoning(_))) if audience == Audience::People => {
                     self.doing(|| "thinking".to_owned());
@@ -213,16 +213,41 @@ impl TurnLoop {
                 Some(Ok(Delta::Reasoning(_))) => {}
                 Some(Ok(Delta::Restarted)) => {
                     text.clear();
+                    thoughts = Thoughts::default();
                     self.lost += self.provider.unfinished();
                     if audience == Audience::People {
                         self.preview.send_replace(Preview::default());
                     }
                 }
                 Some(Ok(Delta::Finished { reason, calls, reasoning, usage, cost })) => {
+                    self.told(thoughts.finish(), &mut text, audience);
                     return Ok(Step { text, reason, calls, reasoning, usage, cost });
                 }
                 Some(Err(error)) => return Err(Cut::Failed(error)),
                 None => return Err(Cut::Failed(ProviderError::Cut)),
+            }
+        }
+    }
+
+    /// Takes in what the model wrote. What it thinks between tags is no part of what it says.
+    fn told(&self, told: Vec<Told>, text: &mut String, audience: Audience) {
+        for piece in told {
+            match piece {
+                Told::Said(more) => {
+                    // Behind its thoughts a model leaves lines empty before it speaks.
+                    let more = match text.is_empty() {
+                        true => more.trim_start_matches('\n'),
+                        false => more.as_str(),
+                    };
+                    text.push_str(more);
+                    if audience == Audience::People && !more.is_empty() {
+                        self.show(text, more);
+                    }
+                }
+                Told::Thought(_) if audience == Audience::People => {
+                    self.doing(|| "thinking".to_owned());
+                }
+                Told::Thought(_) => {}
             }
         }
     }

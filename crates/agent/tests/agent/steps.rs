@@ -232,6 +232,33 @@ async fn a_completion_that_starts_again_is_shown_and_told_from_its_beginning() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_model_thinks_between_tags_is_not_said() {
+    let pieces = ["<thi", "nk>The person", " greets.</th", "ink>\n\nHello, ", "<think> is a tag."];
+    let mut deltas: Vec<_> = pieces.into_iter().map(text).collect();
+    deltas.push(end(FinishReason::Stop, vec![]));
+    let mut stage = Stage::new(Model::new([deltas]).slow(Duration::from_secs(1)));
+    stage.say("hi");
+    let mut running = stage.start();
+    let mut preview = running.preview.clone();
+    let watch = async {
+        let mut seen = Vec::new();
+        while preview.changed().await.is_ok() {
+            seen.push(preview.borrow_and_update().clone());
+        }
+        seen
+    };
+    let play = async {
+        let events = stage.finish(&mut running).await;
+        drop(running);
+        events
+    };
+    let (seen, events) = tokio::join!(watch, play);
+    assert_eq!(briefs(&events), [r#"finished "Hello, <think> is a tag.""#]);
+    assert_eq!(seen[0].doing.as_deref(), Some("thinking"));
+    assert!(!seen.iter().any(|preview| preview.text.contains("person")), "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_is_not_whole_says_so() {
     for (reason, note) in [
         (FinishReason::Length, "cut off at the model's limit"),

@@ -17,7 +17,7 @@ use talaria_model::{
 use talaria_platform::{Registration, Surface};
 use talaria_platforms::terminal::{Terminal, wire};
 use talaria_render::Colour;
-use talaria_session::{Access, Acks, Busy, Rules, Scope};
+use talaria_session::{Access, Acks, Busy, Gate, Rules, Scope};
 use talaria_store::MemoryStore;
 use talaria_testkit::{Scene, ScriptedAgent};
 use tempfile::TempDir;
@@ -63,7 +63,9 @@ impl Bench {
                 id: AccountId::literal("terminal"),
                 account,
                 access: Access::Operator,
+                gate: Gate::default(),
                 rules: BTreeMap::new(),
+                manner: Arc::default(),
                 folder: folder.path().join("terminal"),
             }],
             hosts: Arc::new([]),

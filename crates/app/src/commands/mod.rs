@@ -1,4 +1,4 @@
-//! What each command prints. One file each.
+//! What each command does and prints. One file or folder each.
 
 /// Prints a line, or returns why it cannot.
 macro_rules! say {
@@ -16,6 +16,7 @@ pub(crate) mod model;
 pub(crate) mod open;
 pub(crate) mod platforms;
 pub(crate) mod sessions;
+pub(crate) mod setup;
 pub(crate) mod status;
 mod table;
 

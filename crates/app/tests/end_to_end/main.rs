@@ -11,4 +11,6 @@ mod kill;
 mod questions;
 mod rig;
 mod sessions;
+mod setup;
 mod terminal;
+mod webhooks;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex};
 
@@ -19,14 +20,14 @@ use crate::rig::{HANGS, Rig, binary, run};
 const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
 
 const UP: &str = "\x1b[A";
-const CTRL_C: &str = "\x03";
+pub(crate) const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 const CTRL_J: &str = "\n";
-const ENTER: &str = "\r";
+pub(crate) const ENTER: &str = "\r";
 const TAB: &str = "\t";
 
-/// A person at a terminal in which `talaria chat` runs.
-struct Seat {
+/// A person at a terminal in which the binary runs.
+pub(crate) struct Seat {
     child: Child,
     keyboard: File,
     terminal: OwnedFd,
@@ -36,7 +37,13 @@ struct Seat {
 }
 
 impl Seat {
+    /// In which `talaria chat` runs.
     fn take(rig: &Rig) -> Self {
+        Self::at(rig.home.path(), &["chat"])
+    }
+
+    /// In which this command runs.
+    pub(crate) fn at(home: &Path, command: &[&str]) -> Self {
         let pair = openpty(Some(&SIZE), None).unwrap();
         let before = tcgetattr(&pair.slave).unwrap();
         let end = || pair.slave.try_clone().unwrap();
@@ -44,12 +51,12 @@ impl Seat {
         let child = Command::new("setsid")
             .args(["--ctty", "--wait"])
             .arg(binary())
-            .arg("chat")
+            .args(command)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("TERM", "xterm-256color")
-            .env("HOME", rig.home.path())
-            .env("TALARIA_HOME", rig.home.path())
+            .env("HOME", home)
+            .env("TALARIA_HOME", home)
             .stdin(end())
             .stdout(end())
             .stderr(end())
@@ -71,28 +78,28 @@ impl Seat {
         Self { child, keyboard: pair.master.into(), terminal: pair.slave, before, screen, drawn }
     }
 
-    fn types(&mut self, keys: &str) {
+    pub(crate) fn types(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    fn says(&mut self, line: &str) {
+    pub(crate) fn says(&mut self, line: &str) {
         self.types(line);
         self.types(ENTER);
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
     /// The line with the cursor.
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let screen = self.screen.lock().unwrap();
         let (row, _) = screen.screen().cursor_position();
         screen.screen().rows(0, SIZE.ws_col).nth(row.into()).unwrap_or_default()
     }
 
     /// Completes once the screen looks like this.
-    async fn sees(&mut self, what: &str, looks: impl Fn(&Self) -> bool) {
+    pub(crate) async fn sees(&mut self, what: &str, looks: impl Fn(&Self) -> bool) {
         let drawn = self.drawn.clone();
         let seen = async {
             let mut drawn = drawn;
@@ -105,7 +112,7 @@ impl Seat {
         }
     }
 
-    async fn reads(&mut self, expected: &str) {
+    pub(crate) async fn reads(&mut self, expected: &str) {
         let what = format!("{expected:?} on the screen");
         self.sees(&what, |seat| seat.text().contains(expected)).await;
     }
@@ -117,11 +124,11 @@ impl Seat {
         self.sees(&what, |seat| seat.line().trim_end() == expected.trim_end()).await;
     }
 
-    async fn ended(&mut self) -> ExitStatus {
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
         within(HANGS, "the chat to end", self.child.wait()).await.unwrap()
     }
 
-    fn is_as_before(&self) -> bool {
+    pub(crate) fn is_as_before(&self) -> bool {
         let now = tcgetattr(&self.terminal).unwrap();
         now == self.before
     }

@@ -40,6 +40,7 @@ fn the_schema_has_every_setting_and_every_platform() {
         "compression",
         "group_sessions_per_user",
         "thread_sessions_per_user",
+        "streaming",
         "sessions",
         "session_reset",
         "reset_by_type",

@@ -1,5 +1,6 @@
 //! Configuration, through its public interface.
 
+mod conventions;
 mod conversations;
 mod documents;
 mod doors;
@@ -8,6 +9,7 @@ mod messages;
 mod platforms;
 mod secrets;
 mod shown;
+mod speaking;
 mod values;
 
 use talaria_config::{Loaded, Problems, Sources, load};

@@ -115,7 +115,7 @@ fn everything_wrong_is_told_at_once_in_the_order_of_the_file() {
         "config.yaml:2: agent.max_steps: 0 is too small; the least is 1\n\
          config.yaml:3: agent.idle_limit: \"never\" is not a duration; write it like 30m or 90s\n\
          config.yaml:4: log.format: \"xml\" is not one of text, json\n\
-         config.yaml:5: accounts.owl.password: is missing (The password of the owl); write it here or set TALARIA_ACCOUNTS__OWL__PASSWORD\n\
+         config.yaml:5: accounts.owl.password: is missing (The password of the owl); write it here or set OWL_PASSWORD\n\
          config.yaml:6: files.limit: 3GB is more than files.quota, which is 2GB",
     );
 }
@@ -348,6 +348,34 @@ fn an_account_that_hears_nobody_or_everybody_is_noticed() {
     );
     check_warnings("accounts: {pigeon: {token: t, enabled: false}}", &[], &[]);
     check_warnings("accounts: {desk: {}}", &[], &[]);
+}
+
+#[test]
+fn what_an_account_answers_is_checked() {
+    let account = |keys: &str| format!("accounts: {{pigeon: {{token: t, allow: [1], {keys}}}}}");
+    check(
+        &account("ignored_chats: [-100, 'the team']"),
+        "config.yaml:1: accounts.pigeon.ignored_chats[1]: \"the team\" is not the id of a chat; write it like -1001234, C0123ABC or chat:thread",
+    );
+    check(
+        &account("allow_bots: some"),
+        "config.yaml:1: accounts.pigeon.allow_bots: \"some\" is not one of none, mentions, all",
+    );
+    check_warnings(
+        &account("require_mention: false, free_response_chats: [-100], observe_unmentioned: true"),
+        &[],
+        &[
+            "config.yaml:1: accounts.pigeon.free_response_chats: makes no difference, because require_mention is false",
+            "config.yaml:1: accounts.pigeon.observe_unmentioned: makes no difference, because require_mention is false",
+        ],
+    );
+    check_warnings(
+        &account("allowed_chats: [-100, 7], ignored_chats: [7]"),
+        &[],
+        &[
+            "config.yaml:1: accounts.pigeon.allowed_chats: names 7, which ignored_chats names, too: nothing is answered there",
+        ],
+    );
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use talaria_model::{Capabilities, Ids, Secret};
+use talaria_model::{Capabilities, ChatKind, Ids, Secret};
 use talaria_platform::{
-    ConnectError, Identity, Link, Platform, Ports, Registration, Spec, Startup,
+    Ask, Bursts, ConnectError, Identity, Link, Need, Platform, Ports, Registration, Secrecy, Spec,
+    Startup,
 };
 
 pub(crate) const ALL: [Registration; 3] =
@@ -17,9 +18,11 @@ const SPEC: Spec = Spec {
     about: "A desk that is always there.",
     capabilities: Capabilities::PLAIN,
     note: None,
+    bursts: Bursts::NONE,
     ids: Ids::Needed,
     identity: Identity::Operator,
     startup: Startup::Always,
+    asks: &[],
     guide: "",
 };
 
@@ -36,7 +39,7 @@ struct DeskSettings {
 impl Platform for Desk {
     const SPEC: Spec = SPEC;
     type Settings = DeskSettings;
-    fn capabilities(_: &DeskSettings) -> Capabilities {
+    fn capabilities(_: &DeskSettings, _: ChatKind) -> Capabilities {
         Capabilities::PLAIN
     }
     async fn connect(_: DeskSettings, _: Ports) -> Result<Link, ConnectError> {
@@ -116,7 +119,7 @@ impl Platform for Pigeon {
         ..SPEC
     };
     type Settings = PigeonSettings;
-    fn capabilities(settings: &PigeonSettings) -> Capabilities {
+    fn capabilities(settings: &PigeonSettings, _: ChatKind) -> Capabilities {
         let looks = match &settings.route {
             Route::Sight { looks } => u32::from(*looks),
             Route::Map { password } => password.expose().len() as u32,
@@ -168,9 +171,30 @@ enum Awake {
 }
 
 impl Platform for Owl {
-    const SPEC: Spec = Spec { name: "owl", label: "Owl", about: "Comes at night.", ..Pigeon::SPEC };
+    const SPEC: Spec = Spec {
+        name: "owl",
+        label: "Owl",
+        about: "Comes at night.",
+        asks: &[
+            Ask {
+                setting: "password",
+                question: "What does it want to hear?",
+                variable: "OWL_PASSWORD",
+                secrecy: Secrecy::Secret,
+                need: Need::Required,
+            },
+            Ask {
+                setting: "awake",
+                question: "When is it awake?",
+                variable: "OWL_HOURS",
+                secrecy: Secrecy::Open,
+                need: Need::Optional,
+            },
+        ],
+        ..Pigeon::SPEC
+    };
     type Settings = OwlSettings;
-    fn capabilities(_: &OwlSettings) -> Capabilities {
+    fn capabilities(_: &OwlSettings, _: ChatKind) -> Capabilities {
         Capabilities::PLAIN
     }
     async fn connect(settings: OwlSettings, _: Ports) -> Result<Link, ConnectError> {

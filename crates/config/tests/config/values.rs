@@ -178,7 +178,12 @@ accounts:
         &[],
     );
     let account = |name| &loaded.config().accounts[&AccountId::literal(name)];
-    let limit = |name| account(name).account.as_ref().map(|account| account.capabilities.text.max);
+    let limit = |name| {
+        account(name)
+            .account
+            .as_ref()
+            .map(|account| account.can(talaria_model::ChatKind::Dm).text.max)
+    };
     assert_eq!(limit("pigeon"), Some(5 + 1 + 2 + 2));
     assert_eq!(limit("home-bird"), Some(3));
     assert_eq!(account("home-bird").allowed, Allowed::Everyone);
@@ -236,4 +241,19 @@ fn anchors_and_merges_work_and_keep_their_place() {
     let yaml = "x-common: &common\n  allow: [7]\n  token: t\naccounts:\n  pigeon:\n    <<: *common\n    enabled: true\n";
     check(yaml, &[], "accounts.pigeon.allow", r#"["7"] (config.yaml:6)"#);
     assert_eq!(loaded(yaml, &[]).warnings(), []);
+}
+
+#[test]
+fn what_an_account_answers_is_said_by_the_account() {
+    use talaria_config::{AllowBots, EditedMessages};
+    let yaml = "accounts:\n  pigeon: {token: t, allow: [1], require_mention: false, ignored_chats: [-100, '-100:7'], allow_bots: mentions, edited_messages: answer}";
+    let loaded = loaded(yaml, &["TALARIA_ACCOUNTS__PIGEON__ALLOWED_CHATS=a,b"]);
+    let mut accounts = loaded.config().accounts.values();
+    let pigeon = accounts.find(|account| account.platform.name == "pigeon").expect("an account");
+    let hearing = &pigeon.hearing;
+    assert!(!hearing.require_mention && !hearing.observe_unmentioned);
+    assert_eq!(hearing.allow_bots, AllowBots::Mentions);
+    assert_eq!(hearing.edited_messages, EditedMessages::Answer);
+    assert_eq!(hearing.ignored_chats.iter().collect::<Vec<_>>(), ["-100", "-100:7"]);
+    assert_eq!(hearing.allowed_chats.iter().collect::<Vec<_>>(), ["a", "b"]);
 }

@@ -116,6 +116,7 @@ fn a_chat_that_is_gone_ends_its_parcels_and_others_go_on() {
     world.live(async |life| {
         for n in 1..=3 {
             life.vendor.say("alice", "home", &format!("/nope-{n}"));
+            life.pass_seconds(1).await;
         }
         let texts = life.texts("home", 1).await;
         assert!(texts[0].contains("nope-3"), "{texts:?}");

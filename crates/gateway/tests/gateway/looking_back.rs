@@ -176,7 +176,7 @@ fn a_new_conversation_leaves_what_could_be_read_of_the_last_answer() {
     World::new(EDITING).with_agent(slow).live(async |life| {
         life.vendor.say("alice", "home", "tell me a story");
         life.pass_seconds(60).await;
-        assert_eq!(life.vendor.texts("home"), ["Once upon a time there was"]);
+        assert_eq!(life.vendor.texts("home"), ["Once upon a time there was ▉"]);
         life.vendor.say("alice", "home", "/new");
         life.quiet().await;
         let texts = life.texts("home", 2).await;

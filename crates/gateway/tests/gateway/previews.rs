@@ -77,8 +77,12 @@ fn a_growing_answer_is_one_message_that_is_edited_until_it_is_whole() {
             assert!(matches!(act.act, Act::Edit { .. }), "{act:?}");
             assert_eq!(act.id, acts[0].1.id);
         }
-        let lengths: Vec<usize> = acts.iter().map(|(_, act)| text_of(act).len()).collect();
+        let whole = |act: &Outbound| text_of(act).trim_end_matches(" ▉").len();
+        let lengths: Vec<usize> = acts.iter().map(|(_, act)| whole(act)).collect();
         assert!(lengths.is_sorted(), "{lengths:?}");
+        let (last, growing) = acts.split_last().unwrap();
+        assert!(growing.iter().all(|(_, act)| text_of(act).ends_with(" ▉")));
+        assert!(!text_of(&last.1).contains('▉'), "what is whole has no cursor");
     });
 }
 
@@ -284,7 +288,7 @@ fn a_draft_that_is_taken_back_is_shown_as_it_is() {
             assert_eq!(ask(life).await, ["A right one."]);
             let seen: Vec<String> =
                 acts(&life.vendor).iter().map(|(_, act)| text_of(act).to_owned()).collect();
-            assert_eq!(seen[1], "A right one", "{seen:?}");
+            assert_eq!(seen[1].trim_end_matches(" ▉"), "A right one", "{seen:?}");
         });
     }
 }

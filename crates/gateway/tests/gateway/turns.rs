@@ -306,7 +306,7 @@ fn a_text_that_arrives_in_two_pieces_is_answered_once_and_whole() {
     world.live(async |life| {
         life.vendor.say("alice", "home", "one");
         life.pass(Duration::from_millis(2_700)).await;
-        assert_eq!(life.vendor.texts("home"), ["I begin to answer the first piece"]);
+        assert_eq!(life.vendor.texts("home"), ["I begin to answer the first piece ▉"]);
         life.vendor.say("alice", "home", "two");
         life.quiet().await;
         assert_eq!(life.vendor.texts("home"), ["one + two"]);

@@ -61,12 +61,13 @@ fn a_status_is_removed_or_replaced_when_no_words_follow() {
 }
 
 #[test]
-fn a_draft_is_replaced_when_no_words_follow() {
+fn a_draft_is_taken_back_when_no_words_follow() {
     World::new(DRAFTING).with_agent(wordless()).live(async |life| {
         life.vendor.say("alice", "home", "hello");
         life.until("a draft", drafted).await;
         life.quiet().await;
-        assert_eq!(life.vendor.texts("home"), ["Let me look.", "(done)"]);
+        assert_eq!(life.vendor.texts("home"), ["Let me look."]);
+        assert!(life.vendor.truth(|truth| truth.drafts.is_empty()), "it is no message");
     });
 }
 
@@ -123,7 +124,7 @@ fn a_status_is_replaced_by_the_reason_for_which_a_turn_ended() {
 
 #[test]
 fn a_status_from_before_a_crash_is_removed_or_replaced_too() {
-    for (can, left) in [(EDITING, vec!["(done)"]), (DELETING, vec![]), (DRAFTING, vec!["(done)"])] {
+    for (can, left) in [(EDITING, vec!["(done)"]), (DELETING, vec![]), (DRAFTING, vec![])] {
         // Said what it had to say before it died; the second time it only looks.
         let resumed = agent(|stage| async move {
             let spoke = stage.turn.entries.len() > 1;
@@ -145,6 +146,7 @@ fn a_status_from_before_a_crash_is_removed_or_replaced_too() {
             let texts = life.vendor.texts("home");
             assert_eq!(texts[0], "Let me look.");
             assert_eq!(texts[1..], left);
+            assert!(life.vendor.truth(|truth| truth.drafts.is_empty()));
         });
     }
 }

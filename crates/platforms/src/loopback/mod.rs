@@ -17,9 +17,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use talaria_model::{
-    Capabilities, Choices, Drafts, Edits, Files, Idempotency, Ids, Markup, TextLimit, Unit,
+    Capabilities, ChatKind, Choices, Drafts, Edits, Files, Idempotency, Ids, Markup, TextLimit,
+    Unit,
 };
-use talaria_platform::{ConnectError, Identity, Incoming, Link, Platform, Ports, Spec, Startup};
+use talaria_platform::{
+    Bursts, ConnectError, Identity, Incoming, Link, Platform, Ports, Spec, Startup,
+};
 
 pub use wire::{
     ActReply, ActRequest, Event, FromGateway, Hello, Place, Role, WireAct, WireChoice, WireFile,
@@ -65,15 +68,17 @@ impl Platform for Loopback {
         },
         note: None,
         // What the program behind it makes of an id, only that program knows.
+        bursts: Bursts::NONE,
         ids: Ids::Needed,
         identity: Identity::Anyone,
         startup: Startup::Configured,
+        asks: &[],
         guide: include_str!("guide.md"),
     };
 
     type Settings = Settings;
 
-    fn capabilities(settings: &Settings) -> Capabilities {
+    fn capabilities(settings: &Settings, _: ChatKind) -> Capabilities {
         Capabilities {
             text: TextLimit { max: settings.text_limit.max(16), unit: Unit::Chars },
             edits: settings
@@ -97,6 +102,10 @@ impl Platform for Loopback {
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
         let arrivals = events::connect(&settings.address, &ports).await?;
         let outgoing = outgoing::Acts::new(settings.address, ports.account, ports.clock);
-        Ok(Link { incoming: Incoming::Stream(arrivals), outgoing: Arc::new(outgoing) })
+        Ok(Link {
+            incoming: Incoming::Stream(arrivals),
+            outgoing: Arc::new(outgoing),
+            library: None,
+        })
     }
 }

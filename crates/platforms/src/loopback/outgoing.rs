@@ -121,7 +121,7 @@ fn encode(outbound: &Outbound) -> Result<ActRequest, SendError> {
         Act::Edit { message, content } => {
             WireAct::Edit { message: message.to_string(), text: content.text.clone() }
         }
-        Act::Draft(_) | Act::Delete { .. } | Act::React { .. } | Act::Typing => {
+        Act::Draft(_) | Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } | Act::Typing => {
             return Err(SendError::Rejected { reason: "this account cannot do that".into() });
         }
     };

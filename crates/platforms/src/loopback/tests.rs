@@ -36,14 +36,15 @@ struct Bridge {
     folder: TempDir,
     events: Option<Arc<Mutex<Lines>>>,
     acts: Option<Lines>,
-    posted: u32,
+    /// The keys of what it has shown, each once.
+    posted: Vec<String>,
 }
 
 impl Bridge {
     async fn listening() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let folder = TempDir::new().unwrap();
-        Self { listener, folder, events: None, acts: None, posted: 0 }
+        Self { listener, folder, events: None, acts: None, posted: Vec::new() }
     }
 
     fn address(&self) -> String {
@@ -73,6 +74,16 @@ impl Bridge {
     async fn answer(&mut self, answer: &str) {
         let acts = self.acts.as_mut().unwrap().get_mut();
         acts.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+    }
+
+    /// What a post is called. The same key is the same post.
+    fn name(&mut self, key: &str) -> String {
+        let known = self.posted.iter().position(|posted| posted == key);
+        let at = known.unwrap_or_else(|| {
+            self.posted.push(key.to_owned());
+            self.posted.len() - 1
+        });
+        format!("m{}", at + 1)
     }
 
     /// Waits until the other end can have noticed what happened here: whatever is sent and closed
@@ -142,16 +153,18 @@ impl PlatformHarness for Bridge {
 
     async fn shown(&mut self) -> Shown {
         let asked = self.asked().await;
-        self.posted += 1;
-        self.answer(&json!({ "done": { "message": format!("m{}", self.posted) } }).to_string())
-            .await;
-        let kind = if asked["act"]["post"].is_object() { Kind::Post } else { Kind::Edit };
-        let text = match kind {
-            Kind::Post => &asked["act"]["post"]["text"],
-            _ => &asked["act"]["edit"]["text"],
+        let (kind, told, id) = match asked["act"]["post"].as_object() {
+            Some(_) => {
+                (Kind::Post, &asked["act"]["post"], self.name(asked["id"].as_str().unwrap()))
+            }
+            None => {
+                let edit = &asked["act"]["edit"];
+                (Kind::Edit, edit, edit["message"].as_str().unwrap().to_owned())
+            }
         };
-        let text = text.as_str().unwrap().to_owned();
-        Shown { kind, id: asked["id"].as_str().map(str::to_owned), text }
+        self.answer(&json!({ "done": { "message": id } }).to_string()).await;
+        let text = told["text"].as_str().unwrap().to_owned();
+        Shown { kind, id: Some(id), text }
     }
 
     async fn disturb(&mut self, number: usize) -> bool {
@@ -194,7 +207,7 @@ async fn bench(cursor: Option<&str>) -> Bench {
     let mut bridge = Bridge::listening().await;
     let settings: Settings = serde_json::from_value(bridge.settings()).unwrap();
     let ports = ports(cursor);
-    let Link { incoming, outgoing } = Loopback::connect(settings, ports).await.unwrap();
+    let Link { incoming, outgoing, .. } = Loopback::connect(settings, ports).await.unwrap();
     let arrivals = bridge.attach(incoming).await;
     Bench { bridge, arrivals, outgoing }
 }

@@ -29,12 +29,12 @@ use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choices, Content, Deletes,
-    Draft, Drafts, Edits, Files, Idempotency, Ids, Markup, MessageId, Outbound, OutboundId,
-    Reactions, Receipt, TextLimit, Typing, Unit,
+    Draft, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup, MessageId, Outbound, OutboundId,
+    Pace, Reactions, Receipt, TextLimit, Typing, Unit,
 };
 use talaria_platform::{
-    Archive, Arrival, ConnectError, FileStore, Identity, Incoming, Link, Outgoing, Platform, Ports,
-    SendError, Spec, Startup, Surface,
+    Archive, Arrival, Bursts, ConnectError, FileStore, Identity, Incoming, Link, Outgoing,
+    Platform, Ports, SendError, Spec, Startup, Surface,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -71,6 +71,8 @@ impl Platform for Terminal {
             deletes: Deletes::Never,
             choices: Choices::Buttons { max: 9 },
             reactions: Reactions::Never,
+            marks: Marks::Never,
+            pace: Pace::FREE,
             typing: Typing::Never,
             files: Files::UpTo(LARGEST_FILE),
             reply_within: None,
@@ -82,15 +84,17 @@ impl Platform for Terminal {
              to copy is best a code block of its own.",
         ),
         // Its one sender and the names of its conversations say nothing about anybody.
+        bursts: Bursts::NONE,
         ids: Ids::Hideable,
         identity: Identity::Operator,
         startup: Startup::Always,
+        asks: &[],
         guide: include_str!("guide.md"),
     };
 
     type Settings = Settings;
 
-    fn capabilities(_: &Settings) -> Capabilities {
+    fn capabilities(_: &Settings, _: ChatKind) -> Capabilities {
         Self::SPEC.capabilities
     }
 
@@ -111,6 +115,7 @@ impl Platform for Terminal {
                 arrivals: ReceiverStream::new(arrivals).map(Ok).boxed(),
             },
             outgoing: desk,
+            library: None,
         })
     }
 }
@@ -185,7 +190,11 @@ impl Outgoing for Desk {
                 }
                 None
             }
-            Act::Edit { .. } | Act::Delete { .. } | Act::React { .. } | Act::Typing => {
+            Act::Edit { .. }
+            | Act::Delete { .. }
+            | Act::React { .. }
+            | Act::Mark { .. }
+            | Act::Typing => {
                 let reason = "a terminal cannot change what it has shown".into();
                 return Err(SendError::Rejected { reason });
             }

@@ -116,7 +116,7 @@ async fn bench() -> Bench {
         folder: "unused".into(),
         cursor: None,
     };
-    let Link { incoming, outgoing } = Terminal::connect(Settings {}, ports).await.unwrap();
+    let Link { incoming, outgoing, .. } = Terminal::connect(Settings {}, ports).await.unwrap();
     let Incoming::Served { routes, arrivals, .. } = incoming else { panic!("not served") };
     Bench { shelf, routes, outgoing, arrivals }
 }

@@ -135,6 +135,16 @@ impl PageEvent {
         Self::Deleted { conversation: conversation.clone(), id: id.clone() }
     }
 
+    /// An answer that was growing comes to nothing.
+    pub(super) fn undrafted(conversation: &ChatId, id: &OutboundId) -> Self {
+        Self::Draft {
+            conversation: conversation.clone(),
+            delivery: delivery(id),
+            html: String::new(),
+            doing: None,
+        }
+    }
+
     pub(super) fn typing(conversation: &ChatId) -> Self {
         Self::Typing { conversation: conversation.clone() }
     }
@@ -143,7 +153,7 @@ impl PageEvent {
     pub(super) fn heard(inbound: &Inbound) -> Self {
         let conversation = inbound.to.chat.id.clone();
         match &inbound.kind {
-            InboundKind::Said(message) => Self::Said {
+            InboundKind::Said(message) | InboundKind::Edited(message) => Self::Said {
                 conversation,
                 id: inbound.id.clone(),
                 at: inbound.at,

@@ -29,12 +29,12 @@ use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choices, Deletes, Drafts, Edits,
-    Files, Idempotency, Ids, Markup, MessageId, Outbound, Reactions, Receipt, TextLimit, Typing,
-    Unit,
+    Files, Idempotency, Ids, Marks, Markup, MessageId, Outbound, Pace, Reactions, Receipt,
+    TextLimit, Typing, Unit,
 };
 use talaria_platform::{
-    Archive, Arrival, ConnectError, FileStore, Identity, Incoming, Link, MenuItem, Outgoing,
-    Platform, Ports, SendError, Spec, Startup, Surface,
+    Archive, Arrival, Bursts, ConnectError, FileStore, Identity, Incoming, Link, MenuItem,
+    Outgoing, Platform, Ports, SendError, Spec, Startup, Surface,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
@@ -88,6 +88,8 @@ impl Platform for Web {
             deletes: Deletes::Anytime,
             choices: Choices::Buttons { max: 12 },
             reactions: Reactions::Never,
+            marks: Marks::Never,
+            pace: Pace::FREE,
             typing: Typing::Fades(Duration::from_secs(5)),
             files: Files::UpTo(LARGEST_FILE),
             reply_within: None,
@@ -99,15 +101,17 @@ impl Platform for Web {
              and a button copies what you write as Markdown.",
         ),
         // The page makes up the ids of its conversations and nobody can be mentioned in them.
+        bursts: Bursts::NONE,
         ids: Ids::Hideable,
         identity: Identity::Operator,
         startup: Startup::Always,
+        asks: &[],
         guide: include_str!("guide.md"),
     };
 
     type Settings = Settings;
 
-    fn capabilities(_: &Settings) -> Capabilities {
+    fn capabilities(_: &Settings, _: ChatKind) -> Capabilities {
         Self::SPEC.capabilities
     }
 
@@ -148,6 +152,7 @@ impl Platform for Web {
                 arrivals: ReceiverStream::new(arrivals).map(Ok).boxed(),
             },
             outgoing: site,
+            library: None,
         })
     }
 }
@@ -189,6 +194,10 @@ impl Outgoing for Site {
                 self.feed.settle(conversation, &outbound.id);
                 self.feed.publish(|| PageEvent::posted(conversation, &outbound.id, content, now));
             }
+            Act::Draft(draft) if draft.is_blank() => {
+                self.feed.settle(conversation, &outbound.id);
+                self.feed.publish(|| PageEvent::undrafted(conversation, &outbound.id));
+            }
             Act::Draft(draft) => self.feed.draft(conversation, &outbound.id, draft),
             Act::Edit { message, content } => {
                 self.feed.publish(|| PageEvent::edited(conversation, message, content));
@@ -197,7 +206,7 @@ impl Outgoing for Site {
                 self.feed.publish(|| PageEvent::deleted(conversation, message));
             }
             Act::Typing => self.feed.publish(|| PageEvent::typing(conversation)),
-            Act::React { .. } => {
+            Act::React { .. } | Act::Mark { .. } => {
                 return Err(SendError::Rejected { reason: "the page shows no reactions".into() });
             }
         }

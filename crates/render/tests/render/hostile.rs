@@ -3,7 +3,9 @@
 //! The HTML is read by a tokenizer that knows only what may be there, and refuses everything else.
 
 use proptest::prelude::*;
-use talaria_render::{html, parse};
+use talaria_render::{html, parse, plain};
+
+use crate::support::{Tables, comparable, readable, written_markdown};
 
 /// A tag or a stretch of text; `Err` says what has no business in our HTML.
 fn tokens(mut rest: &str) -> Result<Vec<Token<'_>>, String> {
@@ -64,7 +66,8 @@ fn unescaped(text: &str) -> Result<String, String> {
     }
 }
 
-fn check(html: &str) -> Result<(), String> {
+/// Whether HTML has what it may have and nothing else, and closes what it opens.
+pub(crate) fn check(html: &str) -> Result<(), String> {
     let mut open = Vec::new();
     for token in tokens(html)? {
         match token {
@@ -117,6 +120,45 @@ fn check(html: &str) -> Result<(), String> {
         }
     }
     if open.is_empty() { Ok(()) } else { Err(format!("{open:?} left open")) }
+}
+
+/// What a browser shows, with the numbers of items and the addresses of links.
+fn shown(html: &str) -> String {
+    let mut out = String::new();
+    let mut numbers: Vec<Option<u64>> = Vec::new();
+    let mut link: Option<(String, usize)> = None;
+    for token in tokens(html).expect("it can be read") {
+        match token {
+            Token::Open("ul", _) => numbers.push(None),
+            Token::Open("ol", attributes) => {
+                let start = attributes.first().and_then(|(_, value)| value.parse().ok());
+                numbers.push(Some(start.unwrap_or(1)));
+            }
+            Token::Open("li", attributes) => {
+                if let Some(Some(number)) = numbers.last_mut() {
+                    if attributes.is_empty() {
+                        out.push_str(&format!("{number}."));
+                    }
+                    *number += 1;
+                }
+            }
+            Token::Open("a", attributes) => {
+                let to = attributes.into_iter().find(|(key, _)| *key == "href");
+                link = to.map(|(_, to)| (to, out.len()));
+            }
+            Token::Close("ul" | "ol") => drop(numbers.pop()),
+            Token::Close("a") => {
+                if let Some((to, start)) = link.take()
+                    && out[start..] != *to.strip_prefix("mailto:").unwrap_or(&to)
+                {
+                    out.push_str(&format!("({to})"));
+                }
+            }
+            Token::Text(text) => out.push_str(&text),
+            Token::Open(..) | Token::Close(_) => {}
+        }
+    }
+    out
 }
 
 const CORPUS: &[&str] = &[
@@ -243,5 +285,12 @@ proptest! {
             let rendered = html(&parse(source));
             prop_assert_eq!(check(&rendered), Ok(()), "{}", rendered);
         }
+    }
+
+    #[test]
+    fn everything_that_is_written_is_shown(source in written_markdown(Tables::None)) {
+        let document = parse(&source);
+        prop_assert_eq!(comparable(&shown(&html(&document))), comparable(&readable(&document)));
+        prop_assert_eq!(comparable(&plain(&document)), comparable(&readable(&document)));
     }
 }

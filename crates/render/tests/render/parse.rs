@@ -12,8 +12,9 @@ fn depth(document: &Document) -> usize {
             Inline::Strong(inner)
             | Inline::Emphasis(inner)
             | Inline::Strike(inner)
+            | Inline::Spoiler(inner)
             | Inline::Link { text: inner, .. } => 1 + of_inlines(inner),
-            Inline::Text(_) | Inline::Code(_) | Inline::Break => 0,
+            Inline::Text(_) | Inline::Code(_) | Inline::Math(_) | Inline::Break => 0,
         };
         inlines.iter().map(inner).max().unwrap_or(0)
     }
@@ -145,7 +146,10 @@ fn what_stands_behind_the_size_limit_is_kept_as_text() {
 fn a_document_that_is_still_being_written_is_shown_as_far_as_it_goes() {
     for (source, expect) in [
         ("```rust\nfn main", "<pre><code class=\"language-rust\">fn main</code></pre>"),
-        ("```", "<pre><code></code></pre>"),
+        ("```", ""),
+        ("so:\n```ru", "<p>so:</p>"),
+        ("```\n```", "<pre><code></code></pre>"),
+        ("so:\n\n    ru", "<p>so:</p><pre><code>ru</code></pre>"),
         ("see [the doc", "<p>see [the doc</p>"),
         ("see [the docs](", "<p>see [the docs](</p>"),
         ("**bo", "<p>**bo</p>"),

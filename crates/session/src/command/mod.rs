@@ -3,7 +3,7 @@
 mod list;
 mod near;
 
-use talaria_model::{Inbound, InboundKind, SenderId};
+use talaria_model::{Addressed, Inbound, InboundKind, SenderId};
 
 use crate::rules::Tiers;
 pub use list::COMMANDS;
@@ -279,10 +279,14 @@ pub(crate) fn parse<'a>(text: &str, quick: &'a [QuickCommand]) -> Parsed<'a> {
 pub fn is_control(inbound: &Inbound) -> bool {
     match &inbound.kind {
         InboundKind::Stopped | InboundKind::Pressed(_) => true,
-        InboundKind::Said(message) => matches!(
-            parse(&message.text, &[]),
-            Parsed::Command { spec, .. } if spec.running == WhileRunning::Jumps
-        ),
+        InboundKind::Edited(_) => false,
+        InboundKind::Said(message) => {
+            message.addressed == Addressed::ToUs
+                && matches!(
+                    parse(&message.text, &[]),
+                    Parsed::Command { spec, .. } if spec.running == WhileRunning::Jumps
+                )
+        }
     }
 }
 

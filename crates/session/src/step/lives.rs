@@ -52,6 +52,7 @@ impl Step<'_> {
         session.marks = Vec::new();
         session.channel_prompt = None;
         session.note = None;
+        session.overheard = Vec::new();
         session.speakers = Arc::default();
         session.begun = self.now;
         session.active = self.now;

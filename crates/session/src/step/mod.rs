@@ -1,6 +1,7 @@
 //! What a session does with each event: one flat match here, and its verbs beside it.
 //!
 //! - `say`: what is recorded and delivered
+//! - `arrive`: what comes from the platform, and to which of the others it goes
 //! - `words`: something said for the agent, alone or while a turn runs
 //! - `turn`: how a turn begins, what its agent reports, how it ends
 //! - `question`: what the agent asks and what people answer
@@ -9,6 +10,7 @@
 //! - `asked`: what the gateway is asked for
 //! - `restart`: time passes and processes end
 
+mod arrive;
 mod asked;
 mod lives;
 mod obey;
@@ -18,13 +20,11 @@ mod say;
 mod turn;
 mod words;
 
-use std::sync::Arc;
-
-use talaria_model::{Inbound, InboundKind, Seq, Timestamp};
+use talaria_model::{Seq, Timestamp};
 
 use crate::event::{Effect, Event, Passed};
 use crate::life::{Activity, Happening};
-use crate::session::{Joins, Origin, Phase, Session, TurnInHand, Waiting};
+use crate::session::{Phase, Session, TurnInHand};
 use crate::{Closed, Continuity};
 
 use say::{LONGEST_TITLE, shortened};
@@ -64,6 +64,7 @@ impl Step<'_> {
                 self.overtaken = overtaken;
                 self.arrived(seq, inbound);
             }
+            Event::Together(rows) => self.arrived_together(rows),
             Event::Agent { turn, event } => {
                 // Late words from a turn that is over change nothing.
                 if self.session.hand().is_some_and(|hand| hand.turn == turn) {
@@ -99,31 +100,6 @@ impl Step<'_> {
             Event::Stumbled { over } => self.stumbled(over),
             Event::Woke => self.woke(),
             Event::Restarted { ended } => self.restarted(ended),
-        }
-    }
-
-    fn arrived(&mut self, seq: Seq, inbound: Inbound) {
-        let Inbound { from, to, source, kind, .. } = inbound;
-        self.session.at = to.clone();
-        if source.chat_name.is_some() {
-            self.session.name.clone_from(&source.chat_name);
-        }
-        self.session
-            .origin
-            .get_or_insert_with(|| Arc::new(Origin { from: from.clone(), at: to.clone(), source }));
-        match kind {
-            InboundKind::Stopped => {
-                self.close(seq, Closed::Handled);
-                self.stop_all_before(seq);
-            }
-            InboundKind::Pressed(choice) => self.pressed(seq, from, choice),
-            InboundKind::Said(message) => {
-                let said = Waiting { seq, from, to, message, joins: Joins::Burst };
-                match self.session.key.side {
-                    Some(_) => self.begin_beside(said),
-                    None => self.heard(said),
-                }
-            }
         }
     }
 

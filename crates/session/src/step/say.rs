@@ -1,6 +1,6 @@
 //! What is recorded and delivered.
 
-use talaria_model::{Act, Content, Entry, EntryBody, Outbound, OutboundId, TurnId};
+use talaria_model::{Act, Content, Entry, EntryBody, Notify, Outbound, OutboundId, TurnId};
 
 use super::Step;
 use crate::event::Effect;
@@ -30,6 +30,7 @@ impl Step<'_> {
         hand.delivery = next;
         hand.spoken += 1;
         let to = hand.to.clone();
+        content.reply_to.clone_from(&hand.answers);
         self.session.deliveries = next;
         self.effects.push(Effect::Post(Outbound { id: id.clone(), to, act: Act::Post(content) }));
         Some(id)
@@ -37,11 +38,19 @@ impl Step<'_> {
 
     /// The gateway says something itself.
     pub(super) fn notice(&mut self, text: impl Into<String>) {
-        let text = text.into();
+        self.remark(text.into(), Notify::Aloud);
+    }
+
+    /// The gateway says something that nobody's pocket has to ring for.
+    pub(super) fn murmur(&mut self, text: impl Into<String>) {
+        self.remark(text.into(), Notify::Silently);
+    }
+
+    fn remark(&mut self, text: String, notify: Notify) {
         self.session.deliveries += 1;
         let (session, delivery) = (self.session.id.clone(), self.session.deliveries);
         let sent = OutboundId { session, delivery, part: 0 };
-        let act = Act::Post(Content::text(text.clone()));
+        let act = Act::Post(Content { notify, ..Content::text(text.clone()) });
         let to = self.session.at.clone();
         self.effects.push(Effect::Post(Outbound { id: sent.clone(), to, act }));
         self.record_in(None, EntryBody::Noticed { text, choices: Vec::new(), sent });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use talaria_model::{
     Address, AgentEvent, Attended, Content, Cost, EntryBody, Extent, Failure, FileRef, Message,
-    OutboundId, Sender, Seq, Task, ToolCall, TurnId, Usage, Word, Work,
+    Notify as Aloudness, OutboundId, Sender, Seq, Task, ToolCall, TurnId, Usage, Word, Work,
 };
 
 use super::Step;
@@ -66,7 +66,7 @@ impl Step<'_> {
     /// Begins a turn; `before` is the one that it takes again.
     pub(super) fn begin_turn(
         &mut self,
-        group: Vec<Saying>,
+        mut group: Vec<Saying>,
         task: Task,
         from: Sender,
         to: Address,
@@ -84,6 +84,7 @@ impl Step<'_> {
             from,
             to,
             seqs: group.iter().flat_map(|said| said.seqs.iter().copied()).collect(),
+            answers: group.iter().find_map(|said| said.message.id.clone()),
             steers: Vec::new(),
             started: Vec::new(),
             answered: None,
@@ -104,6 +105,7 @@ impl Step<'_> {
         };
         if let Some(before) = before {
             hand.seqs.splice(..0, before.seqs);
+            hand.answers = before.answers.or(hand.answers);
             hand.channel_prompt = hand.channel_prompt.or(before.channel_prompt);
             hand.skills = before.skills;
             hand.began = before.began;
@@ -116,6 +118,7 @@ impl Step<'_> {
             self.session.channel_prompt.clone_from(&hand.channel_prompt);
             if is_new {
                 self.mark(&hand, &group);
+                self.add_overheard(&mut group);
                 notes = self.notes();
                 notes.extend(skills_note(&hand.skills));
             }
@@ -125,6 +128,16 @@ impl Step<'_> {
         }
         self.effects.push(start(self.session, &hand, hand.deadline));
         self.session.phase = Phase::Thinking(hand);
+    }
+
+    /// What was overheard is read once, unless the platform tells itself what went before.
+    fn add_overheard(&mut self, group: &mut [Saying]) {
+        let overheard = std::mem::take(&mut self.session.overheard);
+        if let Some(Saying { message, read: Read::Anew, .. }) = group.first_mut()
+            && message.overheard.is_empty()
+        {
+            message.overheard = overheard;
+        }
     }
 
     /// Remembers where a turn begins, so that it can be taken back.
@@ -220,7 +233,9 @@ impl Step<'_> {
             AgentEvent::Stepped { text, files, calls, reasoning, usage, cost } => {
                 self.used(usage, cost);
                 self.session.prompt = usage.prompt();
-                let said = Content { files: files.clone(), ..Content::text(text.clone()) };
+                // Its answer is still to come; that one people are to hear.
+                let notify = if calls.is_empty() { Aloudness::Aloud } else { Aloudness::Silently };
+                let said = Content { files: files.clone(), notify, ..Content::text(text.clone()) };
                 let sent = self.speak(said);
                 self.tell_of_calls(&calls);
                 if let Some(hand) = self.hand_mut() {
@@ -363,7 +378,7 @@ impl Step<'_> {
                 .collect(),
         };
         if !lines.is_empty() {
-            self.notice(lines.join("\n"));
+            self.murmur(lines.join("\n"));
         }
     }
 
@@ -503,6 +518,7 @@ fn start(session: &Session, hand: &TurnInHand, deadline: talaria_model::Timestam
         task: hand.task.clone(),
         from: hand.from.clone(),
         to: hand.to.clone(),
+        answers: hand.answers.clone(),
         deadline,
         started: Vec::new(),
         asked: None,

@@ -208,7 +208,7 @@ impl Step<'_> {
         let young = session.hand().is_some_and(|hand| now.since(hand.began) < SAME_BREATH);
         if session.rules.acks == Acks::Sent && !recent && !young {
             self.session.acked = Some(now);
-            self.notice(text);
+            self.murmur(text);
         }
     }
 

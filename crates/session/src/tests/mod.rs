@@ -1,6 +1,7 @@
 //! Conversations as data: a script goes in, the decisions come out.
 
 mod answering;
+mod arriving;
 mod busy;
 mod chance;
 mod commands;

@@ -1,6 +1,8 @@
 //! What arrived.
 
-use talaria_model::{ChatKind, SenderId, Seq, ThreadId, TurnId};
+use talaria_model::{
+    ChatKind, FileId, FileRef, Inbound, InboundKind, Message, SenderId, Seq, ThreadId, TurnId,
+};
 use talaria_session::SessionKey;
 
 use super::Harness;
@@ -8,7 +10,7 @@ use super::world::{
     account, address, admit, admit_as, at, attempt, change, decide, delivered, key, message,
     parcels, post, preview, said, session, settle, step, thinking, waiting,
 };
-use crate::{Admitted, Commit, Delivered, Dropped, JournalState, Settlement};
+use crate::{Admitted, Commit, Delivered, Dropped, JournalState, Settlement, Use};
 
 pub async fn a_batch_and_its_cursor_are_journalled_together(harness: &dyn Harness) {
     let store = harness.open().await;
@@ -336,4 +338,52 @@ pub async fn a_row_that_was_not_let_in_stays_so_and_begins_no_conversation(harne
     assert_eq!(store.admit(repeat).await, Ok(vec![Admitted::Repeated(seq)]));
     assert_eq!(store.prune(at(5)).await, Ok(2));
     assert_eq!(store.counts().await.map(|counts| counts.denied), Ok(0));
+}
+
+pub async fn a_row_that_nobody_answers_is_known_and_read_by_nobody(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let seq = admit_as(&*store, &chat, "1", JournalState::Ignored("not to us".into()), at(1)).await;
+    assert_eq!(store.unread(&chat, 10).await, Ok(Vec::new()));
+    assert_eq!(store.load(&chat).await, Ok(None));
+    assert_eq!(store.counts().await.map(|counts| counts.unread), Ok(0));
+    assert_eq!(store.conversations(None, 10).await.map(|all| all.len()), Ok(0));
+    let repeat = Delivered {
+        account: account("bot"),
+        events: vec![(chat.clone(), said(&chat, "1", "hello"), JournalState::Unread)],
+        cursor: None,
+        at: at(2),
+    };
+    assert_eq!(store.admit(repeat).await, Ok(vec![Admitted::Repeated(seq)]));
+}
+
+pub async fn what_is_known_of_an_event_by_now_takes_the_place_of_what_arrived(
+    harness: &dyn Harness,
+) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let unread = admit(&*store, &chat, "1").await;
+    let denied = admit_as(&*store, &chat, "2", JournalState::Denied("no".into()), at(1)).await;
+    let file = FileRef::new(FileId::literal("f"), "f", "text/plain", 1);
+    let amended = |id: &str| {
+        let message =
+            Message { text: "see".into(), files: vec![file.clone()], ..Message::default() };
+        Inbound { kind: InboundKind::Said(message), ..said(&chat, id, "see") }
+    };
+    for (seq, id) in [(unread, "1"), (denied, "2"), (Seq(999), "3")] {
+        store.amend(seq, &amended(id)).await.expect("amends");
+    }
+    let store = harness.open().await;
+    assert_eq!(store.unread(&chat, 10).await, Ok(vec![(unread, amended("1"))]));
+    assert_eq!(store.uses(std::slice::from_ref(&file.id)).await, Ok(vec![Use::Present]));
+
+    let journal = vec![change(unread, JournalState::Handled)];
+    store.commit(Commit { journal, ..step(&session(&chat)) }).await.expect("commits");
+    let other = FileRef::new(FileId::literal("g"), "g", "text/plain", 1);
+    let mut late = amended("1");
+    if let InboundKind::Said(message) = &mut late.kind {
+        message.files = vec![other.clone()];
+    }
+    store.amend(unread, &late).await.expect("amends");
+    assert_eq!(store.uses(&[file.id, other.id]).await, Ok(vec![Use::Past, Use::None]));
 }

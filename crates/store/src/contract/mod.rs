@@ -59,6 +59,8 @@ macro_rules! store_contract {
                 a_forwarded_row_is_unread_where_it_was_forwarded_to
                 what_nobody_will_read_is_dropped_with_the_step_that_says_so
                 a_row_that_was_not_let_in_stays_so_and_begins_no_conversation
+                a_row_that_nobody_answers_is_known_and_read_by_nobody
+                what_is_known_of_an_event_by_now_takes_the_place_of_what_arrived
 
                 a_session_comes_back_as_it_was_in_every_phase
                 a_step_is_all_or_nothing

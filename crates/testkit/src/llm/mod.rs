@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
 
 pub use asked::Asked;
 pub use reply::{Reply, ScriptedCall};
@@ -60,6 +61,7 @@ struct Mind {
     requests: watch::Sender<u64>,
     minted: AtomicU64,
     last: Mutex<Vec<u8>>,
+    spoke: Mutex<Option<Instant>>,
 }
 
 impl FakeLlm {
@@ -92,6 +94,11 @@ impl FakeLlm {
     /// The body of the newest request.
     pub fn last_request(&self) -> Vec<u8> {
         lock(&self.mind.last).clone()
+    }
+
+    /// When it last said the first word of an answer that it gives word by word.
+    pub fn spoke(&self) -> Option<Instant> {
+        *lock(&self.mind.spoke)
     }
 
     /// How fast it answers from here on.
@@ -191,6 +198,10 @@ async fn complete(connection: &mut http::Connection, mind: &Mind, body: Vec<u8>)
         let _ = hold.wait_for(|hold| !matches!(hold, Hold::After(most) if sent >= *most)).await;
         if sent > 0 && !between.is_zero() {
             tokio::time::sleep(between).await;
+        }
+        // The first piece only says who speaks.
+        if sent == 1 {
+            *lock(&mind.spoke) = Some(Instant::now());
         }
         connection.stream_piece(piece).await?;
     }

@@ -120,6 +120,9 @@ const INTERRUPTED: &str = "*Interrupted.*";
 /// Why something said is not taken up after a stop.
 const DROPPED: &str = "dropped by a stop";
 
+/// How long a draft can be seen that nothing replaces.
+const DRAFT_FADES: Duration = Duration::from_secs(30);
+
 /// What people are told while something waits.
 const ACKNOWLEDGEMENTS: [&str; 5] = [
     "⚡ I leave off what I was doing and turn to this.",
@@ -264,7 +267,7 @@ impl Judge<'_> {
                     InboundKind::Said(message) => {
                         message.text.starts_with("/stop") || message.text.starts_with("/new")
                     }
-                    InboundKind::Pressed(_) => false,
+                    InboundKind::Pressed(_) | InboundKind::Edited(_) => false,
                 }
         })
     }
@@ -355,6 +358,7 @@ impl Judge<'_> {
     }
 
     fn parcels(&self, found: &mut Findings) {
+        let cursor = self.world.manner.streaming.cursor.trim();
         for decided in &self.ledger.parcels {
             let (id, to) = (&decided.outbound.id, &decided.outbound.to);
             let Act::Post(content) = &decided.outbound.act else { continue };
@@ -363,13 +367,17 @@ impl Judge<'_> {
                 continue;
             };
             let attempts = self.ledger.attempts.get(id).copied().unwrap_or_default();
+            let place = format!("{to:?}");
             vendor.truth(|truth| {
                 let copies: Vec<&Shown> =
                     truth.shown.iter().filter(|shown| shown.by == *id).collect();
                 if *content == Content::default() {
                     return self.withdrawn(id, &copies, truth, found);
                 }
-                let whole = |shown: &&&Shown| says(&shown.content, content);
+                // What still grows is not whole, however much of it is there.
+                let grows =
+                    |shown: &Shown| !cursor.is_empty() && shown.content.text.contains(cursor);
+                let whole = |shown: &&&Shown| says(&shown.content, content) && !grows(shown);
                 let doubtful = truth.doubtful.get(id).copied().unwrap_or_default();
                 match self.ledger.settled.get(id) {
                     Some(Settlement::Delivered(_)) if !copies.iter().any(|shown| whole(&shown)) => {
@@ -382,7 +390,9 @@ impl Judge<'_> {
                             ),
                         );
                     }
-                    Some(Settlement::Undeliverable { reason }) if !truth.refused.contains(id) => {
+                    Some(Settlement::Undeliverable { reason })
+                        if !truth.refused.contains(id) && !truth.gone.contains(&place) =>
+                    {
                         found.add(
                             Invariant::Reply,
                             format!("{id} is undeliverable ({reason}) and was never refused"),
@@ -440,6 +450,15 @@ impl Judge<'_> {
         }
         for vendor in &self.vendors {
             vendor.truth(|truth| {
+                let now = self.world.ground.time.now();
+                let died = self.circumstances.deaths + self.circumstances.stops > 0;
+                for (id, (draft, since)) in &truth.drafts {
+                    // A process that ends takes nothing back; what it leaves fades.
+                    if !died && now.since(*since) < DRAFT_FADES {
+                        let text = &draft.content.text;
+                        found.add(Invariant::Reply, format!("{id}: a draft stays: {text:?}"));
+                    }
+                }
                 for shown in &truth.shown {
                     if self.ledger.parcel(&shown.by).is_none() {
                         found.add(
@@ -799,7 +818,7 @@ fn main(key: &SessionKey) -> SessionKey {
 fn tokens(row: &Row) -> Vec<Token> {
     match &row.inbound.kind {
         InboundKind::Said(message) => mentioned(&message.text),
-        InboundKind::Pressed(_) | InboundKind::Stopped => Vec::new(),
+        InboundKind::Edited(_) | InboundKind::Pressed(_) | InboundKind::Stopped => Vec::new(),
     }
 }
 
@@ -820,6 +839,9 @@ fn says(shown: &Content, decided: &Content) -> bool {
     };
     // Formatting is not compared: what is refused for it is sent again without.
     let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
-    let same_text = unmarked == decided.text || letters(unmarked) == letters(&decided.text);
+    let same_text = unmarked == decided.text
+        || letters(unmarked) == letters(&decided.text)
+        || letters(unmarked)
+            == letters(&talaria_render::plain(&talaria_render::parse(&decided.text)));
     same_text && shown.files == decided.files && shown.choices == decided.choices
 }

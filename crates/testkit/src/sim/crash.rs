@@ -7,13 +7,14 @@ use std::fmt;
 use std::time::Duration;
 
 use talaria_model::{
-    Address, Capabilities, Choices, Drafts, Files as MayHaveFiles, InboundKind, Message, SenderId,
-    TextLimit, Unit,
+    Address, Capabilities, Choices, Deletes, Drafts, Files as MayHaveFiles, InboundKind, MediaKind,
+    Message, MessageId, SenderId, TextLimit, Unit,
 };
+use talaria_platform::Bursts;
 use talaria_session::{Access, Busy};
 
 use super::check::{Circumstances, Invariant, Origin, Problem, problems};
-use super::{EDITING, End, Hears, Keeps, Life, SIMPLE, Verb, World, keyed};
+use super::{EDITING, End, Handing, Hears, Keeps, Life, SIMPLE, Verb, World, keyed};
 use crate::{Token, mentioned};
 
 /// A small story.
@@ -44,6 +45,12 @@ enum Does {
     Commands(&'static str),
     /// Sends a file.
     Sends,
+    /// Sends a file that stays with the vendor until it is asked for.
+    Leaves,
+    /// Sends a part of an album.
+    AddsPicture,
+    /// Changes the last file that was left.
+    Changes,
     /// Presses stop.
     Stops,
     /// Somebody whom the account does not hear after a reload says something.
@@ -69,11 +76,13 @@ enum Disk {
 }
 
 /// The platforms on which every story is told.
-const PLATFORMS: [(&str, Capabilities, Hears, Disk); 8] = {
+const PLATFORMS: [(&str, Capabilities, Hears, Disk); 9] = {
     let can = Capabilities { files: MayHaveFiles::UpTo(1000), ..SIMPLE };
     let small = Capabilities { text: TextLimit { max: 260, unit: Unit::Chars }, ..can };
     let buttons = Capabilities { choices: Choices::Buttons { max: 4 }, ..small };
     let editing = Capabilities { edits: EDITING.edits, ..small };
+    // Every answer is old when it is whole, and posted anew.
+    let deleting = Capabilities { deletes: Deletes::Anytime, ..editing };
     let drafting = Capabilities { drafts: Drafts::Every(Duration::from_millis(300)), ..small };
     [
         ("plain-poll", small, Hears::Poll, Disk::Fast),
@@ -81,10 +90,19 @@ const PLATFORMS: [(&str, Capabilities, Hears, Disk); 8] = {
         ("editing-webhook", editing, Hears::Requests, Disk::Fast),
         ("editing-keyed-envelopes", keyed(editing), Hears::Envelopes, Disk::Fast),
         ("drafting-sequence", drafting, Hears::Sequence, Disk::Fast),
+        ("deleting-poll", deleting, Hears::Poll, Disk::Fast),
         ("plain-webhook-slow", small, Hears::Requests, Disk::Slow),
         ("editing-poll-slow", editing, Hears::Poll, Disk::Slow),
         ("plain-envelopes-stalling", small, Hears::Envelopes, Disk::Stalling),
     ]
+};
+
+/// As some of them deliver what people send as one.
+const BURSTS: Bursts = Bursts {
+    split_at: Some(4000),
+    text: Duration::from_secs(1),
+    album: Duration::from_millis(800),
+    pictures: Duration::from_millis(800),
 };
 
 /// Every story.
@@ -92,6 +110,20 @@ pub const SCENARIOS: &[Scenario] = &[
     told("plain reply", &[(500, Does::Says(""))]),
     told("seven parts", &[(500, Does::Says("long"))]),
     told("file in", &[(500, Does::Sends)]),
+    told("file to be fetched", &[(500, Does::Leaves)]),
+    told(
+        "files and words in between",
+        &[(500, Does::Leaves), (600, Does::Says("")), (700, Does::Leaves), (5000, Does::Leaves)],
+    ),
+    told(
+        "stop while a file is fetched",
+        &[(500, Does::Leaves), (600, Does::Commands("/stop")), (2000, Does::Says(""))],
+    ),
+    told(
+        "album part by part",
+        &[(500, Does::AddsPicture), (700, Does::AddsPicture), (900, Does::AddsPicture)],
+    ),
+    told("changed before it is read", &[(500, Does::Leaves), (600, Does::Changes)]),
     told("file out", &[(500, Does::Says("draw"))]),
     told("pure tool", &[(500, Does::Says("look"))]),
     told("idempotent tool", &[(500, Does::Says("put"))]),
@@ -244,7 +276,7 @@ impl Scenario {
         let (platform, can, hears, disk) =
             PLATFORMS.iter().find(|(name, ..)| *name == platform).copied().unwrap_or(PLATFORMS[0]);
         let mut world = World::empty(keeps).with_model();
-        world.add_hearing("main", can, hears);
+        world.add_bursting("main", can, hears, BURSTS);
         if disk == Disk::Stalling {
             world.disk.answers_late(Verb::Commit, Duration::from_secs(2));
         }
@@ -253,6 +285,7 @@ impl Scenario {
             world.limits.outbox = 1;
             world.limits.inbox = 1;
         }
+        world.manner.streaming.fresh_final_after = Some(Duration::from_secs(1));
         world.rules.question_limit = Duration::from_secs(60);
         world.rules.turn_limit = Duration::from_secs(90);
         world.rules.busy = self.busy;
@@ -263,6 +296,7 @@ impl Scenario {
             asked: BTreeSet::new(),
             reloaded: self.reload_at.is_none(),
             last: 0,
+            left: Message::default(),
         };
         let mut deaths = at.iter();
         let mut died = 0;
@@ -321,6 +355,8 @@ struct Telling {
     asked: BTreeSet<String>,
     reloaded: bool,
     last: u64,
+    /// The last message with a file to be fetched.
+    left: Message,
 }
 
 impl Telling {
@@ -403,6 +439,39 @@ impl Telling {
                 let text = format!("a file {token}");
                 let message = Message { text, files: vec![file], ..Message::default() };
                 vendor.does("alice", home, InboundKind::Said(message));
+            }
+            Does::Leaves => {
+                let (token, inside) =
+                    (self.token("alice", home.clone()), self.token("alice", home.clone()));
+                let inside = format!("inside is {inside}");
+                let media = vendor.keep(MediaKind::Document, "note.txt", inside.as_bytes());
+                let mut asked = 0;
+                vendor.hands_out(move |_| {
+                    asked += 1;
+                    match asked % 2 {
+                        1 => Handing::HandsAfter(Duration::from_millis(300)),
+                        _ => Handing::Breaks,
+                    }
+                });
+                let text = format!("a file {token}");
+                let id = MessageId::new(format!("m{token}")).expect("an id");
+                let message =
+                    Message { id: Some(id), text, media: vec![media], ..Message::default() };
+                self.left = message.clone();
+                vendor.does("alice", home, InboundKind::Said(message));
+            }
+            Does::AddsPicture => {
+                let text = format!("a picture {}", self.token("alice", home.clone()));
+                let media = vec![vendor.keep(MediaKind::Photo, "a.png", b"a picture")];
+                let album = Some("album".into());
+                let message = Message { text, media, album, ..Message::default() };
+                vendor.does("alice", home, InboundKind::Said(message));
+            }
+            Does::Changes => {
+                let Message { id, text, .. } = self.left.clone();
+                let text = format!("{text}, changed");
+                let message = Message { id, text, ..Message::default() };
+                vendor.does("alice", home, InboundKind::Edited(message));
             }
             Does::Stops => _ = vendor.press_stop("alice", "home"),
             Does::Strangers => {

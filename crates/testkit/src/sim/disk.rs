@@ -28,6 +28,7 @@ use super::{Dice, Ground};
 #[allow(missing_docs, reason = "they are the methods of the store, or what several have in common")]
 pub enum Verb {
     Admit,
+    Amend,
     Load,
     Commit,
     Unread,
@@ -310,6 +311,11 @@ impl Store for Disk {
         let asked = delivered.clone();
         let write = self.kept.admit(delivered);
         self.write(Verb::Admit, write, |ledger, admitted| ledger.admit(asked, admitted)).await
+    }
+
+    async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError> {
+        let write = self.kept.amend(seq, inbound);
+        self.write(Verb::Amend, write, |ledger, ()| ledger.amend(seq, inbound)).await
     }
 
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {

@@ -68,6 +68,15 @@ pub struct Decided {
 }
 
 impl Ledger {
+    pub(super) fn amend(&mut self, seq: Seq, inbound: &Inbound) {
+        if let Some(row) = self.rows.get_mut(&seq)
+            && row.states.last() == Some(&JournalState::Unread)
+        {
+            row.inbound = inbound.clone();
+        }
+        self.line = Some(format!("{seq:?}"));
+    }
+
     pub(super) fn admit(&mut self, asked: Delivered, admitted: &[Admitted]) {
         for ((key, inbound, state), admitted) in asked.events.into_iter().zip(admitted) {
             if let Admitted::Journalled(seq) = admitted {

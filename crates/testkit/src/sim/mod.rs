@@ -28,6 +28,7 @@ pub use seed::{Backing, Outcome, run};
 pub use stage::{Stage, agent, echo, finished};
 pub use time::{Time, WallClock};
 pub use vendor::{
-    Conduct, Habits, HandedOver, Hears, MARK, Mail, Reach, SHORT_MARK, Shown, Truth, Vendor,
+    Conduct, Habits, HandedOver, Handing, Hears, MARK, Mail, Reach, SHORT_MARK, Shown, Truth,
+    Vendor,
 };
 pub use world::{EDITING, End, Ground, Life, Opens, SIMPLE, World, key, keyed};

@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
-use talaria_gateway::{AccountPlan, AccountStatus, Finalizer, Gateway, Limits, NoSteward, Parts};
+use talaria_gateway::{
+    AccountPlan, AccountStatus, Finalizer, Gateway, Limits, Manner, NoSteward, Parts,
+};
 use talaria_model::{
     Address, Capabilities, Edits, Idempotency, Markup, TextLimit, Timestamp, Unit,
 };
-use talaria_session::{Access, Acks, AfterStop, Busy, Rules, Scope, SessionKey};
+use talaria_platform::Bursts;
+use talaria_session::{Access, Acks, AfterStop, Busy, Gate, Rules, Scope, SessionKey};
 use talaria_store::{Counts, Recorded, Store, StoreError};
 use tokio::sync::watch;
 
@@ -74,8 +77,12 @@ pub struct World {
     pub model: Option<Model>,
     /// Who shares a session.
     pub scope: Scope,
+    /// What every account answers.
+    pub gate: Gate,
     /// What applies to every session.
     pub rules: Rules,
+    /// How every account speaks.
+    pub manner: Manner,
     /// Who keeps something for a conversation.
     pub finalizers: Vec<Arc<dyn Finalizer>>,
     /// What is bounded by how much.
@@ -121,6 +128,7 @@ impl World {
             agent: echo(),
             model: None,
             scope: Scope::default(),
+            gate: Gate::default(),
             // A story that is about something else is not to be cut short by its next message, nor begun
             // anew by a stop.
             rules: Rules {
@@ -129,6 +137,7 @@ impl World {
                 stop: AfterStop::Keep,
                 ..Rules::default()
             },
+            manner: Manner::default(),
             finalizers: Vec::new(),
             limits: Limits::default(),
             clock: WallClock::new(ground.time.clone(), ground.points.clone()),
@@ -162,6 +171,19 @@ impl World {
     /// Adds an account on a vendor of its own that is heard like this.
     pub fn add_hearing(&mut self, account: &str, can: Capabilities, hears: Hears) -> Vendor {
         let vendor = Vendor::new(account, can, hears, self.ground.clone());
+        self.accounts.push((vendor.clone(), Access::Everyone));
+        vendor
+    }
+
+    /// Adds an account on a vendor of its own that delivers in parts what people send as one.
+    pub fn add_bursting(
+        &mut self,
+        account: &str,
+        can: Capabilities,
+        hears: Hears,
+        bursts: Bursts,
+    ) -> Vendor {
+        let vendor = Vendor::bursting(account, can, hears, bursts, self.ground.clone());
         self.accounts.push((vendor.clone(), Access::Everyone));
         vendor
     }
@@ -261,7 +283,9 @@ impl World {
             id: vendor.account(),
             account: vendor.open(),
             access: access.clone(),
+            gate: self.gate.clone(),
             rules: BTreeMap::new(),
+            manner: Arc::new(self.manner.clone()),
             folder: "unused".into(),
         });
         Parts {

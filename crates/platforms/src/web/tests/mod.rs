@@ -172,6 +172,7 @@ impl Bench {
             archive: shelf.clone(),
             menu: Arc::new([MenuItem {
                 name: "title".into(),
+                aliases: Vec::new(),
                 arguments: "[TITLE]".into(),
                 help: "show or set the title".into(),
                 to: Offered::Everyone,
@@ -180,7 +181,7 @@ impl Bench {
             folder: folder.path().to_owned(),
             cursor: None,
         };
-        let Link { incoming, outgoing } = Web::connect(settings, ports).await.unwrap();
+        let Link { incoming, outgoing, .. } = Web::connect(settings, ports).await.unwrap();
         let Incoming::Served { on: Surface::Root, routes, arrivals } = incoming else {
             panic!("the page is served at the root");
         };

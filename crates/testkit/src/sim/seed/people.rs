@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use talaria_model::{Address, ChoiceId, InboundKind, Message, SenderId};
+use talaria_model::{Address, ChoiceId, InboundKind, MediaKind, Message, SenderId};
 
 use crate::sim::check::Origin;
 use crate::sim::{Files, Life, Vendor};
@@ -31,6 +31,8 @@ pub(super) enum Saying {
     By(&'static str),
     /// Words with a file.
     WithFile,
+    /// Words with a file that has to be fetched.
+    WithMedia,
     /// A command.
     Command(&'static str),
     /// The stop button.
@@ -93,6 +95,13 @@ impl People {
                 let inside = self.token(who, &speech.at);
                 let file = files.put("note.txt", format!("inside is {inside}").as_bytes());
                 self.does(vendor, who, &speech.at, format!("a file {token}"), vec![file]);
+            }
+            Saying::WithMedia => {
+                let token = self.token(who, &speech.at);
+                let media = vendor.keep(MediaKind::Document, "note.txt", b"nothing in particular");
+                let text = format!("a file {token}");
+                let message = Message { text, media: vec![media], ..Message::default() };
+                vendor.does(who, speech.at.clone(), InboundKind::Said(message));
             }
             Saying::Command(command) => {
                 self.does(vendor, who, &speech.at, (*command).into(), vec![]);

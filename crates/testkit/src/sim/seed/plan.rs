@@ -5,14 +5,14 @@ use std::fmt;
 use std::time::Duration;
 
 use talaria_model::{
-    Act, Address, Capabilities, Choices, Drafts, Edits, Files, Idempotency, Markup, Outbound,
-    SenderId, TextLimit, ThreadId, Typing, Unit,
+    Act, Address, Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency,
+    Markup, Media, Outbound, Pace, SenderId, TextLimit, ThreadId, Typing, Unit,
 };
-use talaria_platform::SendError;
+use talaria_platform::{FetchError, SendError};
 use talaria_session::{Access, Acks, Busy, GroupSessions, Rules, Scope, ThreadSessions};
 
 use super::people::{Saying, Speech};
-use crate::sim::{Conduct, Habits, Hears, Moment, Moods, Moody, Reach, World};
+use crate::sim::{Conduct, Habits, Handing, Hears, Moment, Moods, Moody, Reach, World};
 use crate::{Dice, Token};
 
 /// What happens at a time that was fixed beforehand.
@@ -79,6 +79,11 @@ pub(super) struct Weather {
     pub(super) little_room: bool,
     pub(super) queues: bool,
     pub(super) looks_back: bool,
+    pub(super) media: bool,
+    pub(super) media_fails: bool,
+    pub(super) paced: bool,
+    pub(super) finds: bool,
+    pub(super) fresh: bool,
 }
 
 impl fmt::Display for Weather {
@@ -131,6 +136,11 @@ impl Weather {
             little_room: on(3),
             queues: on(3),
             looks_back: on(3),
+            media: on(3),
+            media_fails: on(2),
+            paced: on(3),
+            finds: on(3),
+            fresh: on(2),
         }
     }
 }
@@ -186,6 +196,10 @@ impl Plan {
             vendor.has_habits(habits, dice.split());
             let mut conduct = conduct(&weather, shop.can, dice.split());
             vendor.behaves(move |outbound| conduct(outbound));
+            vendor.hands_out(handing(&weather, dice.split()));
+            if weather.finds {
+                vendor.lets_look();
+            }
             if shop.listed {
                 let listed =
                     shop.people.iter().map(|who| SenderId::new(who.as_str()).expect("an id"));
@@ -203,6 +217,10 @@ impl Plan {
             acks: *dice.pick(&[Acks::Sent, Acks::Sent, Acks::Never]),
             ..Rules::default()
         };
+        if weather.fresh {
+            let after = Duration::from_millis(*dice.pick(&[500, 1500, 4000]));
+            world.manner.streaming.fresh_final_after = Some(after);
+        }
         if weather.little_room {
             world.limits.inbox = 1 + dice.below(3) as usize;
             world.limits.outbox = 1 + dice.below(2) as usize;
@@ -348,12 +366,22 @@ impl Shop {
         };
         let can = Capabilities {
             text: TextLimit { max: *dice.pick(&[200, 300, 1000, 4000]), unit: Unit::Chars },
-            markup: *dice.pick(&[Markup::Plain, Markup::Markdown]),
+            markup: *dice.pick(&[
+                Markup::Plain,
+                Markup::Markdown,
+                Markup::Entities,
+                Markup::Discord,
+            ]),
             edits,
             drafts,
             choices: *dice.pick(&[Choices::Numbered, Choices::Buttons { max: 4 }]),
             typing: *dice.pick(&[Typing::Never, Typing::Fades(Duration::from_secs(5))]),
             files: *dice.pick(&[Files::Never, Files::UpTo(1000)]),
+            deletes: *dice.pick(&[Deletes::Never, Deletes::Anytime]),
+            pace: match weather.paced {
+                true => Pace { account: bucket(dice), chat: bucket(dice) },
+                false => Pace::FREE,
+            },
             idempotency,
             ..Capabilities::PLAIN
         };
@@ -397,6 +425,9 @@ impl Shop {
         if weather.files {
             sayings.push(Saying::WithFile);
         }
+        if weather.media {
+            sayings.extend([Saying::WithMedia, Saying::WithMedia]);
+        }
         if weather.replays {
             sayings.push(Saying::Replay);
         }
@@ -428,7 +459,26 @@ impl Shop {
     }
 }
 
+fn bucket(dice: &mut Dice) -> Option<Bucket> {
+    let (burst, every) = *dice.pick(&[(1, 200), (2, 1000), (5, 500), (0, 0)]);
+    (burst > 0).then(|| Bucket { burst, every: Duration::from_millis(every) })
+}
+
 /// How a vendor treats what it is asked to do.
+fn handing(weather: &Weather, mut dice: Dice) -> impl FnMut(&Media) -> Handing + Send + use<> {
+    let fails = weather.media_fails;
+    move |_| match dice.below(if fails { 10 } else { 4 }) {
+        0 => Handing::HandsAfter(Duration::from_millis(dice.below(4000))),
+        1..4 => Handing::Hands,
+        4 => Handing::Breaks,
+        5 => Handing::Stalls,
+        6 => Handing::Never,
+        7 => Handing::Refuses(FetchError::Refused { reason: "too old".into() }),
+        8 => Handing::Panics,
+        _ => Handing::Refuses(FetchError::Unreachable { reason: "no route".into() }),
+    }
+}
+
 fn conduct(
     weather: &Weather,
     can: Capabilities,
@@ -439,7 +489,10 @@ fn conduct(
         let counts = matches!(outbound.act, Act::Post(_) | Act::Edit { .. });
         if weather.throttles && dice.one_in(6) {
             let after = Duration::from_millis(dice.below(8000));
-            return Conduct::Refuses(SendError::Throttled { after });
+            return Conduct::Refuses(match dice.one_in(4) {
+                true => SendError::Halted { after },
+                false => SendError::Throttled { after },
+            });
         }
         if weather.throttles && dice.one_in(12) {
             return Conduct::Refuses(SendError::Unreachable { reason: "no route".into() });

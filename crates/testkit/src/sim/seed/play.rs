@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::people::People;
 use super::plan::{Plan, Step};
 use crate::Dice;
-use crate::sim::{Conduct, Habits, Life, Model, Reach, WallClock};
+use crate::sim::{Conduct, Habits, Handing, Life, Model, Reach, WallClock};
 use talaria_platform::ConnectError;
 use talaria_store::Store;
 
@@ -132,6 +132,7 @@ impl Story {
             }
             vendor.has_habits(Habits::default(), self.dice.split());
             vendor.behaves(|_| Conduct::Shows);
+            vendor.hands_out(|_| Handing::Hands);
         }
         if let Some(model) = model {
             model.heals();

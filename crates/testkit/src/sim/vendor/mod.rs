@@ -3,6 +3,7 @@
 
 mod hears;
 mod mouth;
+mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +11,13 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use talaria_model::{
-    AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, ChoiceId, Content, EventId, Ids,
-    Inbound, InboundKind, Message, MessageId, Outbound, OutboundId, Sender, SenderId, Source,
-    Timestamp,
+    AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, ChoiceId, Content, Draft,
+    EventId, Ids, Inbound, InboundKind, Message, MessageId, Outbound, OutboundId, Progress, Sender,
+    SenderId, Source, Timestamp,
 };
 use talaria_platform::{
-    Account, ConnectError, Identity, Incoming, Link, LinkError, Ports, SendError, Spec, Startup,
-    Surface, Verdict,
+    Account, Bursts, ConnectError, Identity, Incoming, Link, LinkError, Ports, SendError, Spec,
+    Startup, Surface, Verdict,
 };
 use tokio::sync::watch;
 
@@ -25,6 +26,7 @@ use super::points::Alive;
 use crate::Dice;
 
 pub use hears::Hears;
+pub use shelf::Handing;
 
 /// What a resend says of itself.
 pub const MARK: &str = "sent again after an interruption";
@@ -38,9 +40,11 @@ const SPEC: Spec = Spec {
     about: "Does what a test says.",
     capabilities: Capabilities::PLAIN,
     note: None,
+    bursts: Bursts::NONE,
     ids: Ids::Needed,
     identity: Identity::Anyone,
     startup: Startup::Always,
+    asks: &[],
     guide: "",
 };
 
@@ -52,6 +56,7 @@ struct Desk {
     account: AccountId,
     can: Capabilities,
     hears: Hears,
+    bursts: Bursts,
     ground: Ground,
     state: Mutex<Truth>,
     changed: watch::Sender<u64>,
@@ -133,6 +138,18 @@ pub struct Truth {
     pub doubtful: BTreeMap<OutboundId, u32>,
     /// Acts that were refused for good.
     pub refused: BTreeSet<OutboundId>,
+    /// Files that were asked for, in order.
+    pub asked_for: Vec<String>,
+    shelf: BTreeMap<String, bytes::Bytes>,
+    keeper: Option<shelf::Keeper>,
+    /// Chats of which it was said that they are gone.
+    pub gone: BTreeSet<String>,
+    /// How far people see their messages to be, where they are shown it.
+    pub marks: BTreeMap<MessageId, Progress>,
+    /// What can be seen of answers that are no messages, and since when.
+    pub drafts: BTreeMap<OutboundId, (Draft, Timestamp)>,
+    finds: bool,
+    in_groups: Option<Capabilities>,
     changes: u64,
     posted: usize,
     script: Option<Script>,
@@ -212,10 +229,22 @@ impl Shown {
 impl Vendor {
     /// A vendor where nothing has happened yet.
     pub fn new(account: &str, can: Capabilities, hears: Hears, ground: Ground) -> Self {
+        Self::bursting(account, can, hears, Bursts::NONE, ground)
+    }
+
+    /// A vendor that delivers in parts what people send as one.
+    pub fn bursting(
+        account: &str,
+        can: Capabilities,
+        hears: Hears,
+        bursts: Bursts,
+        ground: Ground,
+    ) -> Self {
         Self(Arc::new(Desk {
             account: AccountId::new(account).expect("an account"),
             can,
             hears,
+            bursts,
             ground,
             state: Mutex::default(),
             changed: watch::Sender::new(0),
@@ -240,7 +269,10 @@ impl Vendor {
     /// The account that reaches this vendor.
     pub fn open(&self) -> Account {
         let vendor = self.clone();
-        Account::new(SPEC, self.0.can, move |ports| vendor.clone().connect(ports).boxed())
+        let (can, in_groups) = (self.0.can, self.lock().in_groups);
+        let spec = Spec { bursts: self.0.bursts, ..SPEC };
+        Account::new(spec, can, move |ports| vendor.clone().connect(ports).boxed())
+            .able(|kind| if kind == ChatKind::Dm { can } else { in_groups.unwrap_or(can) })
     }
 
     async fn connect(self, ports: Ports) -> Result<Link, ConnectError> {
@@ -280,12 +312,20 @@ impl Vendor {
             }
             _ => Incoming::Stream(arrivals),
         };
-        Ok(Link { incoming, outgoing })
+        let library = Some(Arc::new(shelf::Shelf(self.clone())) as _);
+        Ok(Link { incoming, outgoing, library })
     }
 
     /// Somebody says something in a chat with us alone.
     pub fn say(&self, who: &str, chat: &str, text: &str) -> EventId {
         let message = Message { text: text.into(), ..Message::default() };
+        self.does(who, self.dm(chat), InboundKind::Said(message))
+    }
+
+    /// Somebody says something in a chat with us alone, in a message that has a name.
+    pub fn say_as(&self, who: &str, chat: &str, text: &str, name: &str) -> EventId {
+        let id = MessageId::new(name).ok();
+        let message = Message { id, text: text.into(), ..Message::default() };
         self.does(who, self.dm(chat), InboundKind::Said(message))
     }
 
@@ -338,7 +378,7 @@ impl Vendor {
         let id = inbound.id.clone();
         let at = self.0.ground.time.now();
         let what = match &inbound.kind {
-            InboundKind::Said(message) => message.text.as_str(),
+            InboundKind::Said(message) | InboundKind::Edited(message) => message.text.as_str(),
             InboundKind::Pressed(choice) => choice.as_str(),
             InboundKind::Stopped => "stop",
         };
@@ -381,6 +421,16 @@ impl Vendor {
             Act::Typing | Act::Draft(_) => Conduct::Shows,
             _ => conducts.pop_front().unwrap_or(Conduct::Shows),
         });
+    }
+
+    /// What it can do where there are several people, from the next life on.
+    pub fn can_in_groups(&self, can: Capabilities) {
+        self.lock().in_groups = Some(can);
+    }
+
+    /// Tells whoever asks what can be seen of an act, from here on.
+    pub fn lets_look(&self) {
+        self.lock().finds = true;
     }
 
     /// How events go from here on.

@@ -6,9 +6,11 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{
-    Act, Capabilities, Content, Deletes, Files, Idempotency, MessageId, Outbound, Receipt,
+    Act, Capabilities, Content, Deletes, Files, Idempotency, Marks, Markup, MessageId, Outbound,
+    Receipt,
 };
-use talaria_platform::{Fate, FileStore, Outgoing, SendError};
+use talaria_platform::{Fate, FileStore, Found, Outgoing, SendError};
+use talaria_render::{parse, render};
 
 use super::{Conduct, Reach, Shown, Vendor};
 
@@ -24,7 +26,7 @@ impl Outgoing for Mouth {
     async fn send(&self, outbound: &Outbound) -> Result<Receipt, SendError> {
         let ground = &self.vendor.0.ground;
         let (account, id) = (&self.vendor.0.account, &outbound.id);
-        let durable = !matches!(outbound.act, Act::Typing | Act::Draft(_));
+        let durable = !matches!(outbound.act, Act::Typing | Act::Draft(_) | Act::Mark { .. });
         if durable {
             ground.points.pass(format!("{account} is sent {id}: {}", words(outbound))).await;
         } else if ground.points.alive() == crate::sim::points::Alive::No {
@@ -77,11 +79,41 @@ impl Outgoing for Mouth {
         if sent.as_ref().is_err_and(refuses) {
             self.vendor.lock().refused.insert(id.clone());
         }
+        if let Err(SendError::Gone { .. }) = &sent {
+            self.vendor.lock().gone.insert(place(outbound));
+        }
         self.vendor.bump();
         if durable {
             ground.points.pass(format!("{account} answers {id}")).await;
         }
         sent
+    }
+
+    async fn find(&self, outbound: &Outbound) -> Result<Found, SendError> {
+        let ground = &self.vendor.0.ground;
+        ground.points.pass(format!("{} looks for {}", self.vendor.0.account, outbound.id)).await;
+        let (reach, finds) = {
+            let truth = self.vendor.lock();
+            if truth.connection != self.connection {
+                return Err(SendError::Unreachable { reason: "hung up".into() });
+            }
+            (truth.reach, truth.finds)
+        };
+        match reach {
+            Reach::Refused => return Err(SendError::Unreachable { reason: "no route".into() }),
+            Reach::Silent => return std::future::pending().await,
+            Reach::Open if !finds => return Ok(Found::Unknown),
+            Reach::Open => {}
+        }
+        let truth = self.vendor.lock();
+        let shown = truth.shown.iter().find(|shown| shown.by == outbound.id);
+        Ok(match shown {
+            Some(shown) => {
+                let message = Some(shown.message.clone());
+                Found::Shown(Receipt { message, at: self.clock.now() })
+            }
+            None => Found::Absent,
+        })
     }
 }
 
@@ -104,8 +136,21 @@ impl Mouth {
         truth.changes += 1;
         let changed = truth.changes;
         match &outbound.act {
-            Act::Typing | Act::Draft(_) => Ok(None),
+            Act::Typing => Ok(None),
+            Act::Draft(draft) if draft.is_blank() => {
+                truth.drafts.remove(&outbound.id);
+                Ok(None)
+            }
+            Act::Draft(draft) => {
+                truth.drafts.insert(outbound.id.clone(), (draft.clone(), now));
+                Ok(None)
+            }
+            Act::Mark { message, progress } if can.marks == Marks::Shown => {
+                truth.marks.insert(message.clone(), *progress);
+                Ok(None)
+            }
             Act::Post(content) => {
+                truth.drafts.retain(|id, _| id.with_part(0) != outbound.id.with_part(0));
                 let is_known = |shown: &&Shown| match can.idempotency {
                     Idempotency::None => false,
                     Idempotency::Keyed(window) => {
@@ -143,7 +188,7 @@ impl Mouth {
                 truth.shown.retain(|shown| shown.message != *message);
                 Ok(None)
             }
-            Act::Delete { .. } | Act::React { .. } => {
+            Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } => {
                 Err(SendError::Rejected { reason: "cannot do that".into() })
             }
         }
@@ -162,7 +207,10 @@ impl Mouth {
 /// A vendor counts for itself.
 fn fits(content: &Content, can: &Capabilities) -> Result<(), SendError> {
     let refused = |reason: String| Err(SendError::Rejected { reason });
-    let length = content.text.chars().count();
+    let length = match can.markup {
+        Markup::Plain | Markup::Markdown => content.text.chars().count(),
+        formatted => render(&parse(&content.text), formatted.into()).text.chars().count(),
+    };
     if length > can.text.max as usize {
         return refused(format!("{length} characters are too many"));
     }
@@ -175,6 +223,11 @@ fn fits(content: &Content, can: &Capabilities) -> Result<(), SendError> {
     }
 }
 
+/// A chat with its thread, as one word.
+pub(in crate::sim) fn place(outbound: &Outbound) -> String {
+    format!("{:?}", outbound.to)
+}
+
 fn words(outbound: &Outbound) -> String {
     let (verb, text) = match &outbound.act {
         Act::Post(content) => ("post", content.text.as_str()),
@@ -182,6 +235,7 @@ fn words(outbound: &Outbound) -> String {
         Act::Draft(draft) => ("draft", draft.content.text.as_str()),
         Act::Delete { .. } => ("delete", ""),
         Act::React { .. } => ("react", ""),
+        Act::Mark { .. } => ("mark", ""),
         Act::Typing => ("typing", ""),
     };
     format!("{verb} in {}: {text:.60?}", outbound.to.chat.id)

@@ -1,0 +1,453 @@
+//! `talaria setup`: makes an account from what its platform asks, checks it with the platform, and writes
+//! it down. Everything about a platform comes from its declaration.
+
+mod draft;
+mod options;
+mod person;
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
+
+use talaria_clock::{Clock, SystemClock};
+use talaria_config::{Allowed, Loaded, Origin, Put, Sources};
+use talaria_model::AccountId;
+use talaria_platform::{
+    Account, Ask, Checked, ConnectError, Identity, Need, Registration, Secrecy, Spec, Startup,
+};
+use talaria_render::{Colour, Style, ansi, parse};
+
+use crate::client::Client;
+use crate::exit::{Exit, Halt};
+use crate::home::Home;
+use crate::{logging, rules, start};
+use draft::Draft;
+use options::flag;
+use person::{Echo, Person};
+
+pub(crate) use options::SetupOptions;
+
+/// How long a platform gets to say who we are.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a person may correct an answer.
+const TRIES: usize = 5;
+
+pub(crate) async fn setup(home: &Home, options: SetupOptions) -> Result<Exit, Halt> {
+    logging::quiet();
+    let mut person = if options.yes { None } else { Person::at_terminal()? };
+    let registration = match (&options.platform, &mut person) {
+        (Some(name), _) => named(name)?,
+        (None, Some(person)) => chosen(person).await?,
+        (None, None) => {
+            return Err(Halt::new(Exit::Misused, "which platform is to be set up?")
+                .hint(format_args!("name it, such as `talaria setup {}`", names().join("|"))));
+        }
+    };
+    let spec = registration.spec;
+    if options.guide {
+        say!("{}", shown(spec.guide));
+        return Ok(Exit::Done);
+    }
+    if options.manifest {
+        return manifest(home, registration);
+    }
+    if let Some(setting) = options.answers.besides(spec.asks) {
+        return Err(Halt::new(
+            Exit::Misused,
+            format_args!("{} does not ask --{}", spec.label, flag(setting)),
+        ));
+    }
+    let account = options.account.as_deref().unwrap_or(spec.name);
+    let id = AccountId::new(account).map_err(|error| Halt::new(Exit::Misused, error))?;
+    let before = present(home, account)?;
+    if let Some(person) = &mut person {
+        say!("{}\n", shown(introduction(spec.guide)));
+        person.welcome(spec)?;
+    }
+    let setup = Setup { home, spec, account, id, options: &options, before };
+    setup.carry_out(person).await
+}
+
+impl Person {
+    fn welcome(&self, spec: Spec) -> Result<(), Halt> {
+        say!("`talaria setup {} --guide` prints all of it.", spec.name);
+        say!("Enter takes what stands in brackets; Ctrl-C changes nothing.\n");
+        Ok(())
+    }
+}
+
+/// One account that is being set up.
+struct Setup<'a> {
+    home: &'a Home,
+    spec: Spec,
+    account: &'a str,
+    id: AccountId,
+    options: &'a SetupOptions,
+    /// The configuration as it is, unless it is incomplete.
+    before: Option<Loaded>,
+}
+
+/// An answer to one question.
+struct Answer {
+    ask: &'static Ask,
+    value: String,
+}
+
+/// Whether somebody has typed an answer that they could type again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Typed {
+    Nothing,
+    Something,
+}
+
+impl Setup<'_> {
+    async fn carry_out(&self, mut person: Option<Person>) -> Result<Exit, Halt> {
+        let mut tries = 1;
+        let (mut draft, loaded) = loop {
+            let (answers, typed) = self.answers(&mut person).await?;
+            let (draft, loaded) = self.draft(&answers)?;
+            let checked = match self.options.no_check {
+                true => Ok(None),
+                false => self.check(&loaded).await.map(Some),
+            };
+            match (checked, &mut person) {
+                (Ok(checked), _) => {
+                    checked.iter().try_for_each(|checked| self.tell(&loaded, checked))?;
+                    break (draft, loaded);
+                }
+                (Err(error), Some(person)) if typed == Typed::Something && tries < TRIES => {
+                    tries += 1;
+                    let problem = explain(&loaded, &error).explained();
+                    say!("\n{} says no: {problem}\n", self.spec.label);
+                    let is_away = matches!(error, ConnectError::Unreachable { .. });
+                    if is_away && person.agrees("Write it down without having checked it?").await? {
+                        break (draft, loaded);
+                    }
+                }
+                (Err(error), _) => return Err(explain(&loaded, &error)),
+            }
+        };
+        self.let_in(&mut draft, &loaded, person).await?;
+        let loaded = draft.load()?;
+        self.write(&draft, &loaded).await?;
+        Ok(Exit::Done)
+    }
+
+    /// Answers to everything that is asked: from flags, the environment, and whoever is there.
+    async fn answers(&self, person: &mut Option<Person>) -> Result<(Vec<Answer>, Typed), Halt> {
+        let mut answers = Vec::new();
+        let mut missing = Vec::new();
+        let mut typed = Typed::Nothing;
+        for ask in self.spec.asks {
+            let is_set = self.is_set(ask.setting);
+            let value = match (self.given(ask)?, &mut *person) {
+                (Some(value), _) => Some(value),
+                (None, Some(person)) => {
+                    let echo = match ask.secrecy {
+                        Secrecy::Secret => Echo::Hidden,
+                        Secrecy::Open => Echo::Shown,
+                    };
+                    let value = match (is_set, ask.need) {
+                        (true, _) => {
+                            let question = format!("{} [as it is set]", ask.question);
+                            person.ask(&question, echo).await?
+                        }
+                        (false, Need::Required) => person.insist(ask.question, echo).await?,
+                        (false, Need::Optional) => {
+                            let question = format!("{} [none]", ask.question);
+                            person.ask(&question, echo).await?
+                        }
+                    };
+                    typed = if value.is_empty() { typed } else { Typed::Something };
+                    Some(value).filter(|value| !value.is_empty())
+                }
+                (None, None) => None,
+            };
+            match value {
+                Some(value) => answers.push(Answer { ask, value }),
+                None if ask.need == Need::Required && !is_set => missing.push(ask),
+                None => {}
+            }
+        }
+        if let Some(ask) = missing.first() {
+            let answer = |ask: &&Ask| format!("--{} or {}", flag(ask.setting), ask.variable);
+            let problem = format!("{} is not set up without: {}", self.spec.label, ask.question);
+            let hint = missing.iter().map(answer).collect::<Vec<_>>().join(", and ");
+            return Err(Halt::new(Exit::Misused, problem).hint(format_args!("give it as {hint}")));
+        }
+        Ok((answers, typed))
+    }
+
+    /// An answer that needs nobody to be asked.
+    fn given(&self, ask: &Ask) -> Result<Option<String>, Halt> {
+        if let Some(value) = self.options.answers.get(ask.setting) {
+            return Ok(Some(value.to_owned()));
+        }
+        let value = std::env::var(ask.variable).ok().map(|value| value.trim().to_owned());
+        let value = value.filter(|value| !value.is_empty());
+        if value.is_some() {
+            say!("{}: taken from {}", ask.question, ask.variable);
+        }
+        Ok(value)
+    }
+
+    fn path(&self, setting: &str) -> String {
+        format!("accounts.{}.{setting}", self.account)
+    }
+
+    fn is_set(&self, setting: &str) -> bool {
+        let origin = self.before.as_ref().and_then(|loaded| loaded.origin(&self.path(setting)));
+        origin.is_some_and(|origin| *origin != Origin::Default)
+    }
+
+    /// The variable that a setting is kept under.
+    fn variable(&self, ask: &Ask) -> String {
+        match self.account == self.spec.name {
+            true => ask.variable.to_owned(),
+            false => talaria_config::variable(&self.path(ask.setting)),
+        }
+    }
+
+    /// The files with the answers in them.
+    fn draft(&self, answers: &[Answer]) -> Result<(Draft, Loaded), Halt> {
+        let mut draft = Draft::open(self.home)?;
+        draft.put(self.account, "platform", &Put::Value(self.spec.name.to_owned()))?;
+        for Answer { ask, value } in answers {
+            if value.contains(char::is_control) {
+                let problem = format!("{} holds what cannot be typed", ask.setting);
+                return Err(Halt::new(Exit::Misused, problem).hint("give it in one line"));
+            }
+            let origin = self.before.as_ref().and_then(|it| it.origin(&self.path(ask.setting)));
+            match (ask.secrecy, origin) {
+                // A higher layer would win over what is written into a lower one.
+                (Secrecy::Secret, _) | (_, Some(Origin::DotEnv { .. })) => {
+                    let variable = match origin {
+                        Some(Origin::DotEnv { name, .. }) => name.clone(),
+                        _ => self.variable(ask),
+                    };
+                    draft.keep(&variable, value);
+                }
+                (Secrecy::Open, _) => {
+                    draft.put(self.account, ask.setting, &Put::Value(value.clone()))?;
+                }
+            }
+        }
+        for sender in &self.options.allow {
+            draft.put(self.account, "allow", &Put::Item(sender.trim().to_owned()))?;
+        }
+        if self.options.allow_everyone {
+            draft.put(self.account, "allow_everyone", &Put::Yes)?;
+        }
+        let mut loaded = draft.load()?;
+        if self.of(&loaded).is_none() {
+            draft.put(self.account, "enabled", &Put::Yes)?;
+            loaded = draft.load()?;
+        }
+        Ok((draft, loaded))
+    }
+
+    fn of(&self, loaded: &Loaded) -> Option<Account> {
+        loaded.config().accounts.get(&self.id)?.account.clone()
+    }
+
+    async fn check(&self, loaded: &Loaded) -> Result<Checked, ConnectError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let Some(account) = self.of(loaded) else { return Ok(Checked::default()) };
+        tokio::select! {
+            checked = account.check(clock.clone()) => checked,
+            () = clock.sleep(PATIENCE) => Err(ConnectError::Unreachable {
+                reason: format!("no answer for {} s", PATIENCE.as_secs()),
+            }),
+        }
+    }
+
+    /// Says who we are there.
+    fn tell(&self, loaded: &Loaded, checked: &Checked) -> Result<(), Halt> {
+        let label = self.spec.label;
+        match &checked.name {
+            Some(name) => say!("\n{label} knows this account as {}.", loaded.redact(name)),
+            None => say!("\n{label} has nothing against it."),
+        }
+        for remark in &checked.remarks {
+            say!("  • {}", loaded.redact(remark));
+        }
+        Ok(())
+    }
+
+    /// Somebody has to be heard, and nobody is unless they are named.
+    async fn let_in(
+        &self,
+        draft: &mut Draft,
+        loaded: &Loaded,
+        person: Option<Person>,
+    ) -> Result<(), Halt> {
+        let Some(mut person) = person.filter(|_| hears_nobody(loaded, &self.id)) else {
+            return Ok(());
+        };
+        say!("\nNobody is heard who is not named. Ids are as {} writes them.", self.spec.label);
+        let question = "Your id there, or several separated by commas [nobody yet]";
+        let ids = person.ask(question, Echo::Shown).await?;
+        let ids: BTreeSet<&str> =
+            ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
+        ids.iter().try_for_each(|id| draft.put(self.account, "allow", &Put::Item((*id).to_owned())))
+    }
+
+    async fn write(&self, draft: &Draft, loaded: &Loaded) -> Result<(), Halt> {
+        let changed = draft.changed();
+        if changed.is_empty() {
+            say!("\nNothing has changed: the account {} is set up like this.", self.account);
+        } else {
+            draft.write(self.home)?;
+            let files: Vec<_> = changed.iter().map(|path| path.display().to_string()).collect();
+            say!("\nThe account {} is written into {}.", self.account, files.join(" and "));
+        }
+        for answered in self.overridden() {
+            say!("{answered} has another value in this environment, which wins over `.env`.");
+        }
+        if hears_nobody(loaded, &self.id) {
+            let account = match self.account == self.spec.name {
+                true => String::new(),
+                false => format!(" --account {}", self.account),
+            };
+            say!(
+                "Nobody is heard yet. Write to it, look up your id in the log, then:\n  \
+                 talaria setup {}{account} --allow ID --yes",
+                self.spec.name
+            );
+        }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        match Client::find(self.home).await? {
+            Some(_) => say!(
+                "\nA gateway is running. `talaria reload` lets it hear whom you have named; /restart in a \
+                 chat, or `talaria stop` and `talaria run`, takes up the rest."
+            ),
+            None => say!("\nNext: `talaria run`, then write to it."),
+        }
+        Ok(())
+    }
+
+    /// Variables of this process that will win over what was written.
+    fn overridden(&self) -> Vec<&'static str> {
+        let is_other = |ask: &&Ask| {
+            let given = self.options.answers.get(ask.setting);
+            let set = std::env::var(ask.variable).ok().filter(|value| !value.is_empty());
+            let is_own = self.account == self.spec.name;
+            is_own && given.is_some() && set.is_some() && given != set.as_deref()
+        };
+        self.spec.asks.iter().filter(is_other).map(|ask| ask.variable).collect()
+    }
+}
+
+fn hears_nobody(loaded: &Loaded, account: &AccountId) -> bool {
+    loaded.config().accounts.get(account).is_some_and(|settings| {
+        let is_nobody = matches!(&settings.allowed, Allowed::Only(senders) if senders.is_empty());
+        is_nobody && settings.platform.identity == Identity::Anyone
+    })
+}
+
+/// The configuration as it is. What is wrong with another part of it has to be corrected first.
+fn present(home: &Home, account: &str) -> Result<Option<Loaded>, Halt> {
+    let sources = Sources::read(home.path(), std::env::vars_os());
+    match sources.and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL)) {
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(problems) => {
+            let own = format!("accounts.{account}");
+            let is_own = |path: &str| {
+                path.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let others: Vec<_> = problems
+                .iter()
+                .filter(|finding| !finding.path.as_deref().is_some_and(is_own))
+                .cloned()
+                .collect();
+            if others.is_empty() { Ok(None) } else { Err(start::misconfigured(&others)) }
+        }
+    }
+}
+
+fn explain(loaded: &Loaded, error: &ConnectError) -> Halt {
+    match error {
+        ConnectError::Refused { problem, hint } => {
+            Halt::new(Exit::Misused, loaded.redact(problem)).hint(loaded.redact(hint))
+        }
+        ConnectError::Unreachable { .. } => Halt::failed(loaded.redact(&error.to_string()))
+            .hint("try again, or give --no-check to write it down without having checked it"),
+    }
+}
+
+/// Every platform that can be set up.
+fn offered() -> impl Iterator<Item = &'static Registration> {
+    let is_offered = |spec: &Spec| spec.startup == Startup::Configured && !spec.asks.is_empty();
+    talaria_platforms::ALL.iter().filter(move |known| is_offered(&known.spec))
+}
+
+fn names() -> Vec<&'static str> {
+    offered().map(|known| known.spec.name).collect()
+}
+
+fn named(name: &str) -> Result<&'static Registration, Halt> {
+    offered().find(|known| known.spec.name == name).ok_or_else(|| {
+        let known = talaria_platforms::ALL.iter().find(|known| known.spec.name == name);
+        let problem = match known {
+            Some(known) => format!("{} needs no setting up", known.spec.label),
+            None => format!("there is no platform {name:?}"),
+        };
+        Halt::new(Exit::Misused, problem).hint(format_args!("choose one of {}", names().join(", ")))
+    })
+}
+
+async fn chosen(person: &mut Person) -> Result<&'static Registration, Halt> {
+    for (number, known) in offered().enumerate() {
+        say!("  {}  {:10} {}", number + 1, known.spec.name, known.spec.about);
+    }
+    for _ in 0..TRIES {
+        let answer = person.ask("\nWhich one", Echo::Shown).await?.to_lowercase();
+        let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let found = match number {
+            Some(number) => offered().nth(number),
+            None => offered().find(|known| known.spec.name == answer),
+        };
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        say!("Give the number or the name of one of them.");
+    }
+    Err(Halt::new(Exit::Misused, "no platform was chosen; nothing was changed"))
+}
+
+fn manifest(home: &Home, registration: &Registration) -> Result<Exit, Halt> {
+    // Commands of one's own are in it, as far as they can be read.
+    let loaded = start::configuration(home).or_else(|halt| {
+        talaria_config::load(Sources::default(), talaria_platforms::ALL).map_err(|_| halt)
+    })?;
+    let menu = talaria_gateway::menu(&rules::usual(loaded.config()));
+    match (registration.manifest)(&menu) {
+        Some(manifest) => {
+            say!("{manifest}");
+            Ok(Exit::Done)
+        }
+        None => {
+            let label = registration.spec.label;
+            Err(Halt::new(Exit::Misused, format_args!("nothing is pasted into {label}"))
+                .hint("--guide tells what to do there"))
+        }
+    }
+}
+
+/// The beginning of a guide: what everybody needs.
+fn introduction(guide: &str) -> &str {
+    guide.split("\n## ").next().unwrap_or(guide).trim_end()
+}
+
+fn shown(markdown: &str) -> String {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colour = match !plain && std::io::stdout().is_terminal() {
+        true => Colour::On,
+        false => Colour::Off,
+    };
+    ansi(&parse(markdown), Style { width: 80, colour })
+}

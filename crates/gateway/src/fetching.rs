@@ -1,0 +1,322 @@
+//! Files that came with messages: from their platform into our own store.
+//!
+//! A message is in the journal before anything is fetched for it, and its session hears of it
+//! afterwards. What cannot be had in time is named in what the model reads; a file that does not come
+//! holds up its own conversation and nobody else's, for a bounded time.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
+use talaria_clock::Clock;
+use talaria_model::{
+    AccountId, FileRef, Inbound, InboundKind, Media, MediaKind, Message, Seq, Shown, Unfetched,
+};
+use talaria_platform::{ByteStream, FetchError, FileError};
+use talaria_store::StoreError;
+
+use crate::accounts::ConnectedAccount;
+use crate::bursts::Heard;
+use crate::shared::Shared;
+use crate::tasks::{Panicked, calm};
+
+/// For how many messages of a conversation files are fetched at the same time.
+const AHEAD: usize = 4;
+
+/// How many files of a message are fetched at the same time.
+const AT_ONCE: usize = 4;
+
+/// The most files of one message.
+const MOST_FILES: usize = 32;
+
+/// How often a file is tried.
+const TRIES: u32 = 5;
+
+/// How long a platform may pause in the middle of a file.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Whether files have to be fetched before a session hears of an event.
+pub(crate) fn is_due(inbound: &Inbound) -> bool {
+    matches!(&inbound.kind, InboundKind::Said(message) if !message.media.is_empty())
+}
+
+/// The messages of a lane whose files are on their way. Dropping it leaves them where they are.
+#[derive(Default)]
+pub(crate) struct Fetches(Vec<(Seq, Fetch)>);
+
+// Never locked: a lane that waits for the disk is looked at by nobody else, but has to be able to be.
+type Fetch = Mutex<BoxFuture<'static, Inbound>>;
+
+impl Fetches {
+    /// Fetches for the first of what waits, and leaves off where nobody waits any more.
+    pub(crate) fn keep_up<'a>(
+        &mut self,
+        shared: &Arc<Shared>,
+        waiting: impl Iterator<Item = &'a Heard>,
+    ) {
+        let due: Vec<_> = waiting.filter(|heard| is_due(&heard.inbound)).take(AHEAD).collect();
+        self.0.retain(|(seq, _)| due.iter().any(|wanted| wanted.seq == *seq));
+        for Heard { seq, inbound, .. } in due {
+            if !self.0.iter().any(|(begun, _)| begun == seq) {
+                let fetch = fetch(shared.clone(), *seq, inbound.clone()).boxed();
+                self.0.push((*seq, Mutex::new(fetch)));
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next message that has what there is to be had of its files. Never ends while there is none.
+    pub(crate) async fn next(&mut self) -> (Seq, Inbound) {
+        poll_fn(|task| {
+            for place in 0..self.0.len() {
+                let fetch = self.0[place].1.get_mut().unwrap_or_else(PoisonError::into_inner);
+                if let Poll::Ready(inbound) = fetch.poll_unpin(task) {
+                    let (seq, _) = self.0.remove(place);
+                    return Poll::Ready((seq, inbound));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// The message with its files, durable.
+async fn fetch(shared: Arc<Shared>, seq: Seq, mut inbound: Inbound) -> Inbound {
+    let account = inbound.to.account.clone();
+    if let InboundKind::Said(message) = &mut inbound.kind {
+        take_in(&shared, &account, message).await;
+    }
+    let mut backoff = shared.spread.backoff();
+    loop {
+        match shared.store.amend(seq, &inbound).await {
+            Err(error @ StoreError::Unavailable { .. }) => {
+                tracing::warn!(%error, "what was fetched cannot be written down yet");
+                shared.clock.sleep(backoff.next()).await;
+            }
+            // After a restart it is fetched once more, which is no reason to wait.
+            Err(error) => {
+                tracing::error!(%error, "what was fetched cannot be written down");
+                return inbound;
+            }
+            Ok(()) => return inbound,
+        }
+    }
+}
+
+/// Puts files in the place of media, in their order.
+async fn take_in(shared: &Shared, account: &AccountId, message: &mut Message) {
+    let mut media = std::mem::take(&mut message.media);
+    let beyond = media.split_off(media.len().min(MOST_FILES));
+    let allowance = Arc::new(Allowance::new(shared.limits.message_files));
+    let fetch = |place: usize| -> BoxFuture<'_, (usize, Result<FileRef, String>)> {
+        let media = &media[place];
+        one(shared, account, media, &allowance).map(move |outcome| (place, outcome)).boxed()
+    };
+    let fetches: Vec<_> = (0..media.len()).map(fetch).collect();
+    let mut fetches = stream::iter(fetches).buffer_unordered(AT_ONCE);
+    let mut outcomes: Vec<Option<Result<FileRef, String>>> = vec![None; media.len()];
+    let mut patience = shared.clock.sleep(shared.limits.fetch_time);
+    loop {
+        tokio::select! {
+            biased;
+            fetched = fetches.next() => match fetched {
+                Some((place, outcome)) => outcomes[place] = Some(outcome),
+                None => break,
+            },
+            () = &mut patience => break,
+        }
+    }
+    drop(fetches);
+    let late = || Err("it took too long".to_owned());
+    let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(late));
+    let too_many = || Err(format!("a message may have {MOST_FILES} files"));
+    let outcomes = outcomes.chain(beyond.iter().map(|_| too_many()));
+    for (media, outcome) in media.iter().chain(&beyond).zip(outcomes) {
+        match outcome {
+            Ok(file) => message.files.push(file),
+            Err(reason) => {
+                tracing::warn!(%account, kind = media.kind.noun(), reason, "a file was not fetched");
+                let (kind, name) = (media.kind, media.name.clone());
+                message.unfetched.push(Unfetched { kind, name, reason });
+            }
+        }
+    }
+}
+
+/// Why a file is not there.
+enum Failed {
+    /// It may be the next time.
+    ForNow(String),
+    /// It never will.
+    ForGood(String),
+}
+
+async fn one(
+    shared: &Shared,
+    account: &AccountId,
+    media: &Media,
+    allowance: &Arc<Allowance>,
+) -> Result<FileRef, String> {
+    let Some(account) = shared.accounts.get(account) else {
+        return Err("its account is not configured any more".into());
+    };
+    let mut backoff = shared.spread.backoff();
+    let mut tries = 0;
+    loop {
+        account.connected().await;
+        let place = account.fetches.acquire().await;
+        let tried = calm(attempt(shared, account, media, allowance)).await;
+        drop(place);
+        match tried {
+            Ok(Ok(file)) => return Ok(file),
+            Ok(Err(Failed::ForGood(reason))) => return Err(reason),
+            Ok(Err(Failed::ForNow(reason))) => {
+                tries += 1;
+                if tries == TRIES {
+                    return Err(reason);
+                }
+            }
+            Err(Panicked) => return Err("something went wrong inside me".into()),
+        }
+        shared.clock.sleep(backoff.next()).await;
+    }
+}
+
+async fn attempt(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    media: &Media,
+    allowance: &Arc<Allowance>,
+) -> Result<FileRef, Failed> {
+    let largest = shared.limits.file;
+    if media.size.is_some_and(|size| size > largest) {
+        return Err(Failed::ForGood(too_large(largest)));
+    }
+    let Some(library) = account.library() else {
+        return Err(match account.outgoing() {
+            Some(_) => Failed::ForGood("the platform does not hand out files".into()),
+            None => Failed::ForNow("the connection was lost".into()),
+        });
+    };
+    let bytes = library.fetch(media).await.map_err(|error| match error {
+        FetchError::Refused { reason } => Failed::ForGood(reason),
+        FetchError::Unreachable { reason } => Failed::ForNow(reason),
+    })?;
+    let share = Arc::new(Share { of: allowance.clone(), taken: AtomicU64::new(0) });
+    let bytes = watched(bytes, shared.clock.clone(), share.clone());
+    let name = media.name.as_deref().unwrap_or_default();
+    match shared.files.save(name, media.mime.as_deref(), bytes).await {
+        Ok(file) => Ok(FileRef {
+            name: media.name.as_ref().map_or_else(|| called(media.kind, &file.mime), |_| file.name),
+            shown: if media.kind == MediaKind::Voice { Shown::Voice } else { Shown::Natural },
+            id: file.id,
+            mime: file.mime,
+            size: file.size,
+        }),
+        Err(error) => {
+            share.give_back();
+            Err(match error {
+                _ if allowance.is_exceeded.load(Ordering::Relaxed) => Failed::ForGood(format!(
+                    "the files of a message may have {} together",
+                    megabytes(shared.limits.message_files)
+                )),
+                FileError::TooLarge { limit } => Failed::ForGood(too_large(limit)),
+                FileError::Full { .. } => Failed::ForGood("there is no room for it".into()),
+                FileError::Missing => Failed::ForNow("it was not kept".into()),
+                FileError::Broken(error) => Failed::ForNow(error.to_string()),
+            })
+        }
+    }
+}
+
+/// How many bytes all files of a message may still have.
+struct Allowance {
+    left: AtomicU64,
+    is_exceeded: AtomicBool,
+}
+
+impl Allowance {
+    fn new(bytes: u64) -> Self {
+        Self { left: AtomicU64::new(bytes), is_exceeded: AtomicBool::new(false) }
+    }
+}
+
+/// What one file has taken of it.
+struct Share {
+    of: Arc<Allowance>,
+    taken: AtomicU64,
+}
+
+impl Share {
+    fn take(&self, bytes: u64) -> io::Result<()> {
+        let less = |left: u64| left.checked_sub(bytes);
+        if self.of.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
+            self.of.is_exceeded.store(true, Ordering::Relaxed);
+            return Err(io::Error::other("too many bytes in one message"));
+        }
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn give_back(&self) {
+        self.of.left.fetch_add(self.taken.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// The bytes, and an error where they pause too long or are too many.
+fn watched(bytes: ByteStream, clock: Arc<dyn Clock>, share: Arc<Share>) -> ByteStream {
+    let watched = stream::unfold(Some((bytes, clock, share)), |state| async move {
+        let (mut bytes, clock, share) = state?;
+        let chunk = tokio::select! {
+            biased;
+            chunk = bytes.next() => chunk?,
+            () = clock.sleep(LONGEST_PAUSE) => {
+                Err(io::Error::new(io::ErrorKind::TimedOut, "the platform stopped sending it"))
+            }
+        };
+        match chunk.and_then(|chunk| share.take(chunk.len() as u64).map(|()| chunk)) {
+            Ok(chunk) => Some((Ok(chunk), Some((bytes, clock, share)))),
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    watched.boxed()
+}
+
+/// A name for a file that has none.
+fn called(kind: MediaKind, mime: &str) -> String {
+    let ending = match mime {
+        "image/jpeg" => ".jpg",
+        "image/png" => ".png",
+        "image/gif" => ".gif",
+        "image/webp" => ".webp",
+        "video/mp4" => ".mp4",
+        "video/webm" => ".webm",
+        "audio/ogg" => ".ogg",
+        "audio/mpeg" => ".mp3",
+        "audio/mp4" | "audio/m4a" => ".m4a",
+        "application/pdf" => ".pdf",
+        "text/plain" => ".txt",
+        _ => "",
+    };
+    format!("{}{ending}", kind.noun().replace(' ', "-"))
+}
+
+fn too_large(limit: u64) -> String {
+    format!("it is larger than {}", megabytes(limit))
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes / 1_000_000 {
+        0 => format!("{bytes} bytes"),
+        whole => format!("{whole} MB"),
+    }
+}

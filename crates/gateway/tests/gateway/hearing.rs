@@ -1,0 +1,261 @@
+//! What is answered of what is heard, and how it comes together.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use talaria_agent::Agent;
+use talaria_model::{
+    Addressed, EntryBody, InboundKind, MediaKind, Message, MessageId, Sender, SenderId, SenderKind,
+};
+use talaria_platform::{Bursts, Verdict};
+use talaria_session::{Busy, Chatter, Edits, Gate, GroupSessions, Mention, Places};
+use talaria_store::Store;
+
+use crate::world::{Handing, Hears, Life, SIMPLE, World, agent};
+
+/// Answers with what the model reads.
+fn reader() -> Arc<dyn Agent> {
+    agent(|stage| async move {
+        let turn = &stage.turn;
+        let ours = turn.entries.iter().filter(|entry| entry.turn.as_ref() == Some(&turn.id));
+        let read = ours.filter_map(|entry| match &entry.body {
+            EntryBody::Said { text, files, heard, .. } => {
+                let text = heard.as_ref().unwrap_or(text).clone();
+                Some(if files.is_empty() { text } else { format!("{text} +{}", files.len()) })
+            }
+            _ => None,
+        });
+        let answer = read.collect::<Vec<_>>().join(" / ");
+        stage.finish(&answer).await;
+    })
+}
+
+fn to_others(text: &str) -> InboundKind {
+    let addressed = Addressed::ToOthers;
+    InboundKind::Said(Message { text: text.into(), addressed, ..Message::default() })
+}
+
+fn named(id: &'static str, text: &str) -> Message {
+    Message { id: Some(MessageId::literal(id)), text: text.into(), ..Message::default() }
+}
+
+fn says(life: &Life, message: Message) {
+    life.vendor.does("alice", life.vendor.dm("home"), InboundKind::Said(message));
+}
+
+fn edits(life: &Life, message: Message) {
+    life.vendor.does("alice", life.vendor.dm("home"), InboundKind::Edited(message));
+}
+
+async fn in_group(life: &Life, chat: &str, count: usize) -> Vec<String> {
+    let group = life.vendor.group(chat);
+    life.until(chat, |vendor| vendor.texts_at(&group).len() >= count).await;
+    life.vendor.texts_at(&group)
+}
+
+fn last_verdict(life: &Life) -> Option<Verdict> {
+    life.vendor.truth(|truth| truth.batches.last()?.verdicts.as_ref()?.last().cloned())
+}
+
+#[test]
+fn what_people_say_to_each_other_is_written_down_and_not_answered() {
+    World::new(SIMPLE).with_agent(reader()).live(async |life| {
+        let group = life.vendor.group("team");
+        for text in ["lunch?", "/new", "/stop"] {
+            life.vendor.does("alice", group.clone(), to_others(text));
+        }
+        life.quiet().await;
+        assert!(matches!(last_verdict(life), Some(Verdict::Journalled(_))));
+        life.vendor.say_in_group("alice", "team", "what did I say?");
+        assert_eq!(in_group(life, "team", 1).await, ["what did I say?"]);
+        life.quiet().await;
+        assert_eq!(life.vendor.truth(|truth| truth.shown.len()), 1);
+        assert_eq!(life.disk.conversations(None, 10).await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn where_no_mention_is_needed_everything_is_answered() {
+    let mut world = World::new(SIMPLE).with_agent(reader());
+    world.gate.free = Places(BTreeSet::from(["team".to_owned()]));
+    world.live(async |life| {
+        life.vendor.does("alice", life.vendor.group("team"), to_others("lunch?"));
+        life.vendor.does("alice", life.vendor.group("other"), to_others("dinner?"));
+        assert_eq!(in_group(life, "team", 1).await, ["lunch?"]);
+        life.quiet().await;
+        assert!(life.vendor.texts_at(&life.vendor.group("other")).is_empty());
+        life.gateway.set_gate(
+            &life.vendor.account(),
+            Gate { mention: Mention::Unneeded, ..Gate::default() },
+        );
+        life.vendor.does("alice", life.vendor.group("other"), to_others("dinner!"));
+        assert_eq!(in_group(life, "other", 1).await, ["dinner!"]);
+    });
+}
+
+#[test]
+fn a_bot_is_not_answered() {
+    World::new(SIMPLE).with_agent(reader()).live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        let mut event = life.vendor.truth(|truth| truth.happened[0].clone());
+        event.id = talaria_model::EventId::literal("from-a-bot");
+        let id = SenderId::literal("robot");
+        event.from = Sender { kind: SenderKind::Bot, ..Sender::new(id) };
+        life.vendor.deliver(event);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home").len(), 1);
+    });
+}
+
+#[test]
+fn what_was_overheard_is_read_once_with_the_next_message_to_us() {
+    let mut world = World::new(SIMPLE).with_agent(reader());
+    world.gate.chatter = Chatter::Overheard;
+    world.scope.groups = GroupSessions::Shared;
+    let group = |life: &Life| life.vendor.group("team");
+    world.live(async |life| {
+        for n in 0..60 {
+            life.vendor.does("alice", group(life), to_others(&format!("n{n}")));
+        }
+        life.vendor.does("bob", group(life), to_others("/stop [[no]]"));
+        life.quiet().await;
+        assert!(life.vendor.texts_at(&group(life)).is_empty());
+    });
+    world.live(async |life| {
+        life.vendor.say_in_group("carol", "team", "well?");
+        let read = in_group(life, "team", 1).await.remove(0);
+        assert!(read.starts_with("[[Said in this chat since your last answer, not to you]]\n"));
+        assert!(read.contains("[alice] n59\n[bob] /stop [[no]]\n\n[[New message]]\n[carol] well?"));
+        assert!(!read.contains("n10\n") && read.contains("n11\n"), "the newest fifty: {read}");
+        life.quiet().await;
+        life.vendor.say_in_group("carol", "team", "and?");
+        assert_eq!(in_group(life, "team", 2).await[1], "[carol] and?");
+    });
+}
+
+const BURSTS: Bursts = Bursts {
+    split_at: Some(100),
+    text: Duration::from_secs(1),
+    album: Duration::from_millis(800),
+    pictures: Duration::from_millis(800),
+};
+
+/// A world in which one part after another would be two turns.
+fn bursting() -> World {
+    let mut world = World::empty(crate::world::Keeps::Last).with_agent(reader());
+    world.add_bursting("main", SIMPLE, Hears::Requests, BURSTS);
+    world.rules.busy = Busy::Queue;
+    world
+}
+
+#[test]
+fn an_album_that_comes_part_by_part_is_one_turn() {
+    bursting().live(async |life| {
+        life.vendor.hands_out(|_| Handing::HandsAfter(Duration::from_millis(300)));
+        for n in 0..10 {
+            let media = vec![life.vendor.keep(MediaKind::Photo, "p", b"p")];
+            let text = if n == 0 { "the beach".into() } else { String::new() };
+            let album = Some("a".into());
+            says(life, Message { text, media, album, ..Message::default() });
+            life.pass(Duration::from_millis(200)).await;
+        }
+        assert_eq!(life.texts("home", 1).await, ["the beach +10"]);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home").len(), 1);
+    });
+}
+
+#[test]
+fn a_long_text_waits_for_its_rest_and_a_short_one_for_nothing() {
+    bursting().live(async |life| {
+        let (long, began) = ("x".repeat(100), life.now());
+        life.vendor.say("bob", "work", "short");
+        life.vendor.say("alice", "home", &long);
+        assert_eq!(life.texts("work", 1).await, ["short"]);
+        assert!(life.now().since(began) < Duration::from_millis(50));
+        life.pass(Duration::from_millis(500)).await;
+        life.vendor.say("alice", "home", "rest");
+        assert_eq!(life.texts("home", 1).await, [format!("{long} / rest")]);
+        life.quiet().await;
+        life.vendor.say("alice", "home", &long);
+        assert_eq!(life.texts("home", 2).await[1], long, "nothing follows");
+    });
+}
+
+#[test]
+fn a_stop_does_not_wait_for_the_rest_of_a_text() {
+    bursting().live(async |life| {
+        life.vendor.say("alice", "home", &"x".repeat(100));
+        life.vendor.say("alice", "home", "/stop");
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home").len(), 1);
+        assert!(
+            life.transcript("home")
+                .await
+                .iter()
+                .all(|recorded| { !matches!(&recorded.entry.body, EntryBody::Said { .. }) })
+        );
+    });
+}
+
+#[test]
+fn a_message_that_is_changed_before_anybody_read_it_is_read_as_it_is() {
+    for rule in [Edits::Ignored, Edits::Answered] {
+        let mut world = World::new(SIMPLE).with_agent(reader());
+        world.rules.edits = rule;
+        world.live(async |life| {
+            life.vendor.hands_out(|_| Handing::HandsAfter(Duration::from_secs(5)));
+            let media = vec![life.vendor.keep(MediaKind::Photo, "p", b"p")];
+            says(life, Message { media, ..named("m", "hallo") });
+            life.pass_seconds(1).await;
+            edits(life, named("m", "hello"));
+            life.pass_seconds(1).await;
+            edits(life, named("m", "hello!"));
+            assert_eq!(life.texts("home", 1).await, ["hello! +1"]);
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("home").len(), 1, "{rule:?}: answered once");
+        });
+    }
+}
+
+#[test]
+fn a_message_that_is_changed_while_it_waits_is_read_as_it_is() {
+    let mut world = World::new(SIMPLE).with_agent(agent(|stage| async move {
+        use talaria_clock::{Clock, SystemClock};
+        SystemClock.sleep(Duration::from_secs(10)).await;
+        let answer = stage.echo();
+        stage.finish(&answer).await;
+    }));
+    world.rules.busy = Busy::Queue;
+    world.live(async |life| {
+        says(life, named("one", "first"));
+        life.pass_seconds(5).await;
+        says(life, named("two", "secnd"));
+        life.pass_seconds(1).await;
+        edits(life, named("two", "second"));
+        assert_eq!(life.texts("home", 2).await, ["echo: first", "echo: second"]);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home").len(), 2);
+    });
+}
+
+#[test]
+fn a_message_that_is_changed_after_it_was_answered_is_answered_again_only_if_that_is_wished() {
+    for (rule, answers) in [
+        (Edits::Ignored, vec!["hallo"]),
+        (Edits::Answered, vec!["hallo", "[[Changed by its sender after you had read it]]\nhello"]),
+    ] {
+        let mut world = World::new(SIMPLE).with_agent(reader());
+        world.rules.edits = rule;
+        world.live(async |life| {
+            says(life, named("m", "hallo"));
+            life.texts("home", 1).await;
+            life.quiet().await;
+            edits(life, named("m", "hello"));
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("home"), answers, "{rule:?}");
+        });
+    }
+}

@@ -1,0 +1,512 @@
+//! How an account speaks: by what an answer grows, how fast, what it answers, and what is done when a
+//! platform says wait, or nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use talaria_agent::Agent;
+use talaria_clock::{Clock, SystemClock};
+use talaria_gateway::{Replies, Transport};
+use talaria_model::{
+    Act, AgentEvent, Bucket, Capabilities, Content, Cost, Deletes, Drafts, Failure, Files, Marks,
+    Notify, Outbound, Pace, Progress, TextLimit, Timestamp, Typing, Usage,
+};
+use talaria_platform::SendError;
+use talaria_store::Store;
+
+use crate::world::{Conduct, EDITING, End, Life, MARK, Reach, SIMPLE, Vendor, World, agent, keyed};
+
+const DRAFTING: Capabilities =
+    Capabilities { drafts: Drafts::Every(Duration::from_secs(1)), ..EDITING };
+
+const DELETING: Capabilities = Capabilities { deletes: Deletes::Anytime, ..EDITING };
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// Writes a line a second and ends with them.
+fn writer(seconds: usize) -> Arc<dyn Agent> {
+    agent(move |stage| async move {
+        let mut text = String::new();
+        for n in 1..=seconds {
+            text.push_str(&format!("This is line number {n} of many. "));
+            stage.show(&text);
+            SystemClock.sleep(secs(1)).await;
+        }
+        stage.finish("The whole answer.").await;
+    })
+}
+
+fn acts(vendor: &Vendor) -> Vec<(Timestamp, Outbound)> {
+    vendor.truth(|truth| truth.acts.clone())
+}
+
+fn count(vendor: &Vendor, kind: impl Fn(&Act) -> bool) -> usize {
+    acts(vendor).iter().filter(|(_, outbound)| kind(&outbound.act)).count()
+}
+
+fn posted(vendor: &Vendor) -> Vec<(Timestamp, Content)> {
+    let acts = acts(vendor).into_iter();
+    acts.filter_map(|(at, outbound)| match outbound.act {
+        Act::Post(content) => Some((at, content)),
+        _ => None,
+    })
+    .collect()
+}
+
+async fn ask(life: &Life) -> Vec<String> {
+    life.vendor.say("alice", "home", "hello");
+    life.quiet().await;
+    life.vendor.texts("home")
+}
+
+/// Brings a story to its end that may not have begun.
+async fn say_if_silent(life: &Life) {
+    if life.vendor.truth(|truth| truth.happened.is_empty()) {
+        life.vendor.say("alice", "home", "hello");
+    }
+    life.quiet().await;
+}
+
+#[test]
+fn an_answer_grows_by_what_was_chosen() {
+    for (transport, drafts, edits) in [
+        (Transport::Auto, true, false),
+        (Transport::Draft, true, false),
+        (Transport::Edit, false, true),
+        (Transport::Off, false, false),
+    ] {
+        let mut world = World::new(DRAFTING).with_agent(writer(5));
+        world.manner.streaming.transport = transport;
+        world.live(async |life| {
+            assert_eq!(ask(life).await, ["The whole answer."]);
+            let drafted = count(&life.vendor, |act| matches!(act, Act::Draft(_)));
+            let edited = count(&life.vendor, |act| matches!(act, Act::Edit { .. }));
+            assert_eq!((drafted > 0, edited > 0), (drafts, edits), "{transport:?}");
+        });
+    }
+}
+
+#[test]
+fn what_an_account_can_do_depends_on_the_kind_of_chat() {
+    let mut world = World::new(DRAFTING).with_agent(writer(5));
+    let small = TextLimit { max: 100, ..EDITING.text };
+    world.vendor().can_in_groups(Capabilities { text: small, ..EDITING });
+    world.live(async |life| {
+        life.vendor.say_in_group("alice", "room", "hello");
+        life.quiet().await;
+        assert_eq!(count(&life.vendor, |act| matches!(act, Act::Draft(_))), 0);
+        let acts = acts(&life.vendor);
+        assert!(acts.len() > 1);
+        for (_, outbound) in &acts {
+            let (Act::Post(content) | Act::Edit { content, .. }) = &outbound.act else { continue };
+            assert!(content.text.chars().count() <= 100, "{content:?}");
+        }
+        ask(life).await;
+        assert!(count(&life.vendor, |act| matches!(act, Act::Draft(_))) > 0);
+    });
+}
+
+#[test]
+fn an_edit_that_would_change_nothing_is_not_made() {
+    let small = Capabilities { text: TextLimit { max: 260, ..EDITING.text }, ..EDITING };
+    World::new(small).with_agent(writer(40)).live(async |life| {
+        ask(life).await;
+        let edits = count(&life.vendor, |act| matches!(act, Act::Edit { .. }));
+        assert!(edits < 12, "what does not fit is not seen growing: {edits}");
+    });
+}
+
+#[test]
+fn an_old_preview_gives_way_to_a_new_message() {
+    for (can, seconds, anew) in [
+        (DELETING, 70, true),
+        (DELETING, 50, false),
+        // What cannot be removed, or would be taken for the preview, takes its place.
+        (EDITING, 70, false),
+        (keyed(DELETING), 70, false),
+    ] {
+        World::new(can).with_agent(writer(seconds)).live(async |life| {
+            assert_eq!(ask(life).await, ["The whole answer."], "one answer");
+            let shown = life.vendor.truth(|truth| truth.shown[0].clone());
+            assert_eq!(shown.edits == 0, anew, "{seconds}: {shown:?}");
+            assert_eq!(shown.message.as_str(), if anew { "m2" } else { "m1" });
+            assert!(!shown.is_marked());
+        });
+    }
+}
+
+#[test]
+fn an_old_preview_that_cannot_be_removed_becomes_the_answer() {
+    let refused = || Conduct::Refuses(SendError::Rejected { reason: "too old".into() });
+    for conduct in [refused(), Conduct::LosesSilently] {
+        let mut world = World::new(DELETING).with_agent(writer(70));
+        let given = conduct.clone();
+        world.vendor().behaves(move |outbound| match outbound.act {
+            Act::Delete { .. } => given.clone(),
+            _ => Conduct::Shows,
+        });
+        world.live(async |life| assert_eq!(ask(life).await, ["The whole answer."], "{conduct:?}"));
+    }
+}
+
+#[test]
+fn a_crash_while_an_answer_is_posted_anew_leaves_one_answer() {
+    let mut moment = 0;
+    let mut marked = 0;
+    loop {
+        let mut world = World::new(DELETING).with_agent(writer(3));
+        world.manner.streaming.fresh_final_after = Some(secs(1));
+        let died = world.live_and_die(moment, async |life| {
+            ask(life).await;
+        });
+        if died == End::Over {
+            break;
+        }
+        world.live(async |life| {
+            say_if_silent(life).await;
+            let texts = life.vendor.texts("home");
+            let (last, before) = texts.split_last().unwrap();
+            assert!(last.ends_with("The whole answer."), "dead at {moment}: {texts:?}");
+            assert!(before.is_empty() || last.contains(MARK), "dead at {moment}: {texts:?}");
+            marked += usize::from(last.contains(MARK));
+        });
+        moment += 1;
+    }
+    assert!(moment > 12 && marked > 0 && marked < moment, "{marked} of {moment}");
+}
+
+#[test]
+fn after_three_refusals_the_answer_is_posted_and_the_preview_removed() {
+    let mut world = World::new(DELETING).with_agent(writer(30));
+    world.vendor().behaves(|outbound| match outbound.act {
+        Act::Edit { .. } => Conduct::Refuses(SendError::Throttled { after: secs(1) }),
+        _ => Conduct::Shows,
+    });
+    world.live(async |life| {
+        assert_eq!(ask(life).await, ["The whole answer."]);
+        assert_eq!(count(&life.vendor, |act| matches!(act, Act::Edit { .. })), 3);
+    });
+}
+
+#[test]
+fn a_platform_that_asks_for_patience_is_given_it() {
+    let mut world = World::new(EDITING).with_agent(writer(40));
+    let mut first = true;
+    world.vendor().behaves(move |outbound| match outbound.act {
+        Act::Edit { .. } if std::mem::take(&mut first) => {
+            Conduct::Refuses(SendError::Throttled { after: secs(15) })
+        }
+        _ => Conduct::Shows,
+    });
+    world.live(async |life| {
+        ask(life).await;
+        let acts = acts(&life.vendor);
+        let refused = acts.iter().position(|(_, act)| matches!(act.act, Act::Edit { .. })).unwrap();
+        assert!(acts[refused + 1].0.since(acts[refused].0) >= secs(15));
+        assert!(acts.len() > refused + 5, "then it grows again");
+    });
+}
+
+fn paced(can: Capabilities, account: Option<Bucket>, chat: Option<Bucket>) -> Capabilities {
+    Capabilities { pace: Pace { account, chat }, ..can }
+}
+
+#[test]
+fn a_chat_is_sent_no_more_than_its_platform_allows() {
+    let chat = Some(Bucket { burst: 3, every: secs(2) });
+    World::new(paced(SIMPLE, None, chat)).live(async |life| {
+        let began = life.now();
+        for n in 1..=6 {
+            life.vendor.say("alice", "home", &format!("/nope-{n}"));
+        }
+        life.quiet().await;
+        let at: Vec<u64> =
+            posted(&life.vendor).iter().map(|(at, _)| at.since(began).as_secs()).collect();
+        assert_eq!(at, [0, 0, 0, 2, 4, 6]);
+        let elsewhere = life.now();
+        life.vendor.say("bob", "den", "/nope");
+        life.quiet().await;
+        assert!(life.now().since(elsewhere) < secs(1), "another chat has its own");
+    });
+}
+
+#[test]
+fn an_account_is_sent_no_more_than_its_platform_allows() {
+    let account = Some(Bucket { burst: 2, every: secs(1) });
+    World::new(paced(SIMPLE, account, None)).live(async |life| {
+        let began = life.now();
+        for n in 1..=6 {
+            life.vendor.say("alice", &format!("chat-{n}"), "/nope");
+        }
+        life.quiet().await;
+        let at: Vec<u64> =
+            posted(&life.vendor).iter().map(|(at, _)| at.since(began).as_secs()).collect();
+        assert_eq!(at, [0, 0, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn previews_leave_room_for_what_is_whole() {
+    let account = Some(Bucket { burst: 2, every: secs(5) });
+    World::new(paced(EDITING, account, None)).with_agent(writer(60)).live(async |life| {
+        for n in 1..=4 {
+            life.vendor.say("alice", &format!("chat-{n}"), "hello");
+        }
+        life.pass_seconds(30).await;
+        let asked = life.now();
+        life.vendor.say("bob", "den", "/nope");
+        life.until("an answer", |vendor| !vendor.texts("den").is_empty()).await;
+        assert!(life.now().since(asked) < secs(1), "{:?}", life.now().since(asked));
+        life.quiet().await;
+        let acts = acts(&life.vendor);
+        let in_a_minute = acts.iter().filter(|(at, _)| at.since(acts[0].0) < secs(60)).count();
+        assert!(in_a_minute <= 2 + 12 + 1, "{in_a_minute}");
+    });
+}
+
+#[test]
+fn a_word_to_the_whole_account_is_heeded_in_every_chat() {
+    for (error, waits) in [
+        (SendError::Halted { after: secs(20) }, true),
+        (SendError::Throttled { after: secs(20) }, false),
+    ] {
+        let mut world = World::new(SIMPLE);
+        world.vendor().first([Conduct::Refuses(error.clone())]);
+        world.live(async |life| {
+            let began = life.now();
+            life.vendor.say("alice", "home", "/nope");
+            life.pass_seconds(1).await;
+            life.vendor.say("bob", "den", "/nope");
+            life.until("an answer", |vendor| !vendor.texts("den").is_empty()).await;
+            assert_eq!(life.now().since(began) >= secs(20), waits, "{error}");
+            life.quiet().await;
+            assert!(life.now().since(began) >= secs(20));
+        });
+    }
+}
+
+#[test]
+fn what_can_be_looked_for_is_not_sent_twice() {
+    for (conduct, sent) in [(Conduct::ShowsSilently, 1), (Conduct::LosesSilently, 2)] {
+        for can in [SIMPLE, EDITING] {
+            let mut world = World::new(can);
+            world.vendor().lets_look();
+            world.vendor().first([conduct.clone()]);
+            world.live(async |life| {
+                assert_eq!(ask(life).await, ["echo: hello"], "{conduct:?}: no copy and no mark");
+                assert_eq!(posted(&life.vendor).len(), sent, "{conduct:?}");
+            });
+        }
+    }
+}
+
+#[test]
+fn a_preview_that_is_found_becomes_the_answer() {
+    for conduct in [Conduct::ShowsSilently, Conduct::LosesSilently] {
+        let mut world = World::new(EDITING).with_agent(writer(10));
+        world.vendor().lets_look();
+        world.vendor().first([conduct.clone()]);
+        world.live(async |life| {
+            assert_eq!(ask(life).await, ["The whole answer."], "{conduct:?}");
+        });
+    }
+}
+
+#[test]
+fn an_answer_that_died_on_its_way_is_looked_for() {
+    let mut moment = 0;
+    loop {
+        let mut world = World::new(SIMPLE);
+        world.vendor().lets_look();
+        let died = world.live_and_die(moment, async |life| {
+            ask(life).await;
+        });
+        if died == End::Over {
+            break;
+        }
+        world.live(async |life| {
+            say_if_silent(life).await;
+            assert_eq!(life.vendor.texts("home"), ["echo: hello"], "dead at {moment}");
+        });
+        moment += 1;
+    }
+    assert!(moment > 4, "{moment}");
+}
+
+#[test]
+fn whoever_does_not_say_what_can_be_seen_is_not_waited_for() {
+    let mut world = World::new(SIMPLE);
+    world.vendor().lets_look();
+    world.vendor().first([Conduct::ShowsSilently]);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.until("a post", |vendor| !vendor.texts("home").is_empty()).await;
+        life.vendor.is(Reach::Silent);
+        life.pass_seconds(600).await;
+        life.vendor.is(Reach::Open);
+        life.quiet().await;
+        assert!(life.vendor.texts("home").len() <= 2);
+    });
+}
+
+const MARKING: Capabilities = Capabilities { marks: Marks::Shown, ..SIMPLE };
+
+#[test]
+fn people_see_on_their_message_how_far_its_answer_is() {
+    let ending = |failure: Option<Failure>| {
+        agent(move |stage| {
+            let failure = failure.clone();
+            async move {
+                SystemClock.sleep(secs(5)).await;
+                match failure {
+                    None => stage.finish("Done.").await,
+                    Some(failure) => stage.fail(failure).await,
+                }
+            }
+        })
+    };
+    for (failure, progress) in [
+        (None, Progress::Done),
+        (Some(Failure::Model("asleep".into())), Progress::Failed),
+        (Some(Failure::Stopped), Progress::Nothing),
+    ] {
+        World::new(MARKING).with_agent(ending(failure)).live(async |life| {
+            life.vendor.say_as("alice", "home", "hello", "hers");
+            life.pass_seconds(2).await;
+            let seen = |vendor: &Vendor| vendor.truth(|truth| truth.marks.values().next().copied());
+            assert_eq!(seen(&life.vendor), Some(Progress::Seen));
+            life.quiet().await;
+            life.pass_seconds(1).await;
+            assert_eq!(seen(&life.vendor), Some(progress));
+        });
+    }
+}
+
+#[test]
+fn a_sign_that_hangs_holds_up_nothing() {
+    let mut world = World::new(MARKING);
+    world.vendor().behaves(|outbound| match outbound.act {
+        Act::Mark { .. } => Conduct::ShowsAfter(secs(3600)),
+        _ => Conduct::Shows,
+    });
+    world.live(async |life| {
+        let asked = life.now();
+        life.vendor.say_as("alice", "home", "hello", "hers");
+        life.texts("home", 1).await;
+        assert!(life.now().since(asked) < secs(1));
+    });
+}
+
+#[test]
+fn typing_pauses_while_a_person_is_asked() {
+    let can = Capabilities { typing: Typing::Fades(secs(5)), ..SIMPLE };
+    let asking = agent(|mut stage| async move {
+        SystemClock.sleep(secs(7)).await;
+        stage.ask(crate::questions::question("Which one?")).await;
+        SystemClock.sleep(secs(7)).await;
+        stage.finish("Done.").await;
+    });
+    World::new(can).with_agent(asking).live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        let typed = || count(&life.vendor, |act| *act == Act::Typing);
+        assert_eq!(typed(), 4, "every two seconds");
+        life.pass_seconds(60).await;
+        assert_eq!(typed(), 4, "nobody types but the person");
+        life.vendor.say("alice", "home", "1");
+        life.quiet().await;
+        assert_eq!(typed(), 8);
+    });
+}
+
+#[test]
+fn an_answer_shows_what_it_answers_as_it_was_wished() {
+    let long = agent(|stage| async move {
+        stage.finish(&"many words ".repeat(200)).await;
+    });
+    for (replies, expected) in [
+        (Replies::Off, [false, false]),
+        (Replies::First, [true, false]),
+        (Replies::All, [true, true]),
+    ] {
+        let mut world = World::new(SIMPLE).with_agent(long.clone());
+        world.manner.replies = replies;
+        world.live(async |life| {
+            life.vendor.say_as("alice", "home", "hello", "hers");
+            life.quiet().await;
+            let posted = posted(&life.vendor);
+            let marked: Vec<bool> =
+                posted.iter().map(|(_, content)| content.reply_to.is_some()).collect();
+            assert_eq!(marked[..2], expected, "{replies:?}");
+        });
+    }
+}
+
+#[test]
+fn a_preview_answers_the_same_message() {
+    World::new(EDITING).with_agent(writer(5)).live(async |life| {
+        life.vendor.say_as("alice", "home", "hello", "hers");
+        life.quiet().await;
+        let posted = posted(&life.vendor);
+        assert_eq!(posted.len(), 1);
+        assert_eq!(posted[0].1.reply_to.as_ref().unwrap().as_str(), "hers");
+    });
+}
+
+#[test]
+fn only_the_answer_makes_a_sound() {
+    let stepping = agent(|stage| async move {
+        let call = talaria_model::ToolCall {
+            id: talaria_model::CallId::literal("c"),
+            tool: "look".into(),
+            arguments: "{}".into(),
+        };
+        let (text, files, calls) = ("Let me look.".to_owned(), vec![], vec![call]);
+        let (usage, cost) = (Usage::default(), Cost::FREE);
+        let step = AgentEvent::Stepped { text, files, calls, reasoning: None, usage, cost };
+        stage.emit(step).await;
+        stage.finish("Here it is.").await;
+    });
+    World::new(SIMPLE).with_agent(stepping).live(async |life| {
+        assert_eq!(ask(life).await, ["Let me look.", "Here it is."]);
+        let heard: Vec<Notify> =
+            posted(&life.vendor).iter().map(|(_, content)| content.notify).collect();
+        assert_eq!(heard, [Notify::Silently, Notify::Aloud]);
+    });
+}
+
+#[test]
+fn a_chat_that_is_gone_is_left_alone_until_something_is_heard_from_it() {
+    let small = Capabilities { text: TextLimit { max: 300, ..SIMPLE.text }, ..SIMPLE };
+    let long = agent(|stage| async move { stage.finish(&"many words ".repeat(200)).await });
+    let mut world = World::new(small).with_agent(long);
+    world.vendor().first([Conduct::Refuses(SendError::Gone { reason: "kicked".into() })]);
+    world.live(async |life| {
+        assert_eq!(ask(life).await, Vec::<String>::new());
+        assert_eq!(posted(&life.vendor).len(), 1, "the other parts are not tried");
+        let failed = life.disk.failed(100).await.unwrap();
+        assert!(failed.len() > 5 && failed.iter().all(|lost| lost.reason.contains("kicked")));
+        assert!(ask(life).await.len() > 5, "it is heard from again");
+    });
+}
+
+#[test]
+fn a_large_file_may_take_its_time() {
+    let mut world = World::new(Capabilities { files: Files::UpTo(1 << 30), ..SIMPLE });
+    let file = world.files.put("large.bin", &vec![0; 16 << 20]);
+    world.agent = agent(move |stage| {
+        let files = vec![file.clone()];
+        async move {
+            let (usage, cost) = (Usage::default(), Cost::FREE);
+            let text = "Here it is.".into();
+            stage.emit(AgentEvent::Finished { text, files, reasoning: None, usage, cost }).await;
+        }
+    });
+    world.vendor().first([Conduct::ShowsAfter(secs(100))]);
+    world.live(async |life| {
+        assert_eq!(ask(life).await, ["Here it is."]);
+        assert_eq!(posted(&life.vendor).len(), 1);
+    });
+}

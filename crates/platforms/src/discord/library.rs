@@ -1,0 +1,157 @@
+//! Files that people sent, fetched from where Discord keeps them and from nowhere else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use reqwest::Url;
+use talaria_model::Media;
+use talaria_platform::{ByteStream, FetchError, Library};
+
+use super::api;
+use super::lookup::Lookup;
+use super::snowflake::Snowflake;
+use crate::wire::http;
+
+/// How long a file may take.
+const DOWNLOAD: Duration = Duration::from_secs(120);
+
+/// Where Discord keeps files.
+const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
+
+/// Where pictures that move are kept.
+const MOVING: &str = "https://media.discordapp.net";
+
+/// Fetches files.
+pub(crate) struct Files {
+    lookup: Arc<Lookup>,
+}
+
+/// What a handle names.
+enum Handle {
+    Attachment { channel: Snowflake, message: Snowflake, id: Snowflake },
+    Sticker { id: Snowflake, format: u64 },
+}
+
+impl Files {
+    pub(crate) fn new(lookup: Arc<Lookup>) -> Self {
+        Self { lookup }
+    }
+
+    /// An address of Discord's, or none: an answer must not send us elsewhere.
+    fn trusted(&self, url: &str) -> Option<Url> {
+        let url = Url::parse(url).ok()?;
+        let configured = Url::parse(&self.lookup.settings.cdn_url).ok()?;
+        let is_discord = url.scheme() == "https"
+            && url.port().is_none()
+            && url.host_str().is_some_and(|host| HOSTS.contains(&host));
+        (is_discord || url.origin() == configured.origin()).then_some(url)
+    }
+
+    /// Where a file is at the moment: addresses are signed and expire.
+    async fn renewed(
+        &self,
+        channel: Snowflake,
+        message: Snowflake,
+        id: Snowflake,
+    ) -> Result<Url, FetchError> {
+        let path = format!("/channels/{channel}/messages/{message}");
+        let message: api::Message = self.lookup.rest.get(&path).await?;
+        let forwarded = message.message_snapshots.iter().flat_map(|it| &it.message.attachments);
+        let found = message.attachments.iter().chain(forwarded).find(|file| file.id == id);
+        found.and_then(|file| self.trusted(&file.url)).ok_or_else(gone)
+    }
+
+    async fn bytes(&self, url: Url) -> Result<Option<ByteStream>, FetchError> {
+        let request = self.lookup.rest.anonymously(url);
+        let (status, headers, bytes) = http::stream(request, DOWNLOAD).await?;
+        match status.as_u16() {
+            200 => {}
+            403 | 404 | 410 => return Ok(None),
+            status @ (429 | 500..=599) => {
+                let reason = format!("the vendor answered {status}");
+                return Err(FetchError::Unreachable { reason });
+            }
+            status => return Err(FetchError::Refused { reason: format!("status {status}") }),
+        }
+        let length = headers.get("content-length").and_then(|length| length.to_str().ok());
+        self.fits(length.and_then(|length| length.parse().ok()))?;
+        Ok(Some(bounded(bytes, self.most())))
+    }
+
+    fn most(&self) -> u64 {
+        match self.lookup.settings.max_attachment_bytes {
+            0 => u64::MAX,
+            most => most,
+        }
+    }
+
+    fn fits(&self, size: Option<u64>) -> Result<(), FetchError> {
+        if size.is_some_and(|size| size > self.most()) {
+            let reason = format!("the file is larger than {} bytes", self.most());
+            return Err(FetchError::Refused { reason });
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Library for Files {
+    async fn fetch(&self, media: &Media) -> Result<ByteStream, FetchError> {
+        self.fits(media.size)?;
+        match parse(&media.handle).ok_or_else(gone)? {
+            Handle::Attachment { channel, message, id } => {
+                let noted = self.lookup.places.file(id).and_then(|url| self.trusted(&url));
+                if let Some(url) = noted
+                    && let Some(bytes) = self.bytes(url).await?
+                {
+                    return Ok(bytes);
+                }
+                let url = self.renewed(channel, message, id).await?;
+                self.bytes(url).await?.ok_or_else(gone)
+            }
+            Handle::Sticker { id, format } => {
+                let base = self.lookup.settings.cdn_url.trim_end_matches('/');
+                let is_discord = HOSTS.iter().any(|host| base.ends_with(host));
+                let (base, ending) = match format {
+                    4 if is_discord => (MOVING, "gif"),
+                    4 => (base, "gif"),
+                    _ => (base, "png"),
+                };
+                let url = self.trusted(&format!("{base}/stickers/{id}.{ending}"));
+                self.bytes(url.ok_or_else(gone)?).await?.ok_or_else(gone)
+            }
+        }
+    }
+}
+
+fn parse(handle: &str) -> Option<Handle> {
+    let mut parts = handle.split(':');
+    let kind = parts.next()?;
+    let mut id = || Snowflake::parse(parts.next()?);
+    match kind {
+        "a" => Some(Handle::Attachment { channel: id()?, message: id()?, id: id()? }),
+        "s" => {
+            let sticker = id()?;
+            Some(Handle::Sticker { id: sticker, format: id()?.0 })
+        }
+        _ => None,
+    }
+}
+
+fn gone() -> FetchError {
+    FetchError::Refused { reason: "Discord does not have the file any more".into() }
+}
+
+fn bounded(bytes: ByteStream, most: u64) -> ByteStream {
+    let mut left = most;
+    let counted = bytes.map(move |piece| {
+        let piece = piece?;
+        left = left.checked_sub(piece.len() as u64).ok_or_else(|| {
+            std::io::Error::other(format!("the file is larger than {most} bytes"))
+        })?;
+        Ok(piece)
+    });
+    counted.boxed()
+}

@@ -1,0 +1,235 @@
+//! What has to be asked for before a message can be read: where it was said, who says it, what was said
+//! before. All of it has a deadline; what does not come in time is left out.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use talaria_clock::Clock;
+use talaria_model::{AccountId, Addressed, Inbound, Overheard, Timestamp};
+
+use super::api;
+use super::decode::{Found, Place, Reader};
+use super::places::{Places, kind};
+use super::recent::Recent;
+use super::refusal::RestError;
+use super::rest::Rest;
+use super::settings::Settings;
+use super::snowflake::Snowflake;
+
+/// How long everything about one message may take. A button that is pressed meanwhile has to be answered
+/// within three seconds.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long somebody's roles are believed.
+const BELIEVED: Duration = Duration::from_secs(60);
+
+/// Whose roles are remembered.
+const MEMBERS: usize = 1024;
+
+/// The most messages that Discord hands out at once.
+pub(crate) const PAGE: usize = 100;
+
+/// Asks for what is missing.
+pub(crate) struct Lookup {
+    pub(crate) rest: Arc<Rest>,
+    pub(crate) places: Arc<Places>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) account: AccountId,
+    pub(crate) us: Snowflake,
+    pub(crate) clock: Arc<dyn Clock>,
+    members: Mutex<Recent<Member, Roles>>,
+}
+
+/// Somebody in a guild.
+type Member = (Snowflake, Snowflake);
+
+/// What roles somebody had, and when.
+type Roles = (Timestamp, Vec<Snowflake>);
+
+/// Whether the agent is told what was said before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    Told,
+    LeftOut,
+}
+
+impl Lookup {
+    pub(crate) fn new(
+        rest: Arc<Rest>,
+        places: Arc<Places>,
+        settings: Arc<Settings>,
+        account: AccountId,
+        us: Snowflake,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let members = Mutex::new(Recent::keeping(MEMBERS));
+        Self { rest, places, settings, account, us, clock, members }
+    }
+
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            account: &self.account,
+            us: self.us,
+            settings: &self.settings,
+            places: &self.places,
+        }
+    }
+
+    /// A message as an event.
+    pub(crate) async fn said(&self, message: &api::Message, past: Past) -> Option<Inbound> {
+        let found = self.about(message, past).await;
+        self.reader().said(message, found)
+    }
+
+    /// A changed message as an event.
+    pub(crate) async fn edited(&self, message: &api::Message) -> Option<Inbound> {
+        let found = self.about(message, Past::LeftOut).await;
+        self.reader().edited(message, found, self.clock.now())
+    }
+
+    /// A button or a command as an event.
+    pub(crate) async fn interaction(&self, interaction: &api::Interaction) -> Option<Inbound> {
+        let channel = interaction.channel_id?;
+        let guild = interaction.guild_id;
+        let told = interaction.channel.as_ref().map(|channel| channel.kind);
+        // There is no time to ask: Discord gives us three seconds in all.
+        let place = Place::known(&self.places, channel, guild).unwrap_or_else(|| Place {
+            parent: interaction
+                .channel
+                .as_ref()
+                .filter(|channel| kind::is_thread(channel.kind))
+                .and_then(|channel| channel.parent_id),
+            ..Place::told(channel, guild, told)
+        });
+        let roles = interaction.member.as_ref().map(|member| member.roles.clone());
+        let found = Found { place, roles: roles.unwrap_or_default(), overheard: Vec::new() };
+        self.reader().interaction(interaction, found)
+    }
+
+    async fn about(&self, message: &api::Message, past: Past) -> Found {
+        let place = self.place(message.channel_id, message.guild_id);
+        let place = self.in_time(place).await.flatten().unwrap_or_else(|| {
+            Place::told(message.channel_id, message.guild_id, message.channel_type)
+        });
+        let reader = self.reader();
+        let wants_past = past == Past::Told
+            && self.settings.history_backfill
+            && message.guild_id.is_some()
+            && reader.addressed(message) == Addressed::ToUs
+            && !reader.begins_thread(message, &place);
+        let overheard = async {
+            if !wants_past {
+                return Vec::new();
+            }
+            self.in_time(self.overheard(message, place.guild)).await.unwrap_or_default()
+        };
+        let roles = async { self.in_time(self.roles(message)).await.unwrap_or_default() };
+        let (overheard, roles) = tokio::join!(overheard, roles);
+        Found { place, roles, overheard }
+    }
+
+    async fn in_time<T>(&self, wanted: impl Future<Output = T>) -> Option<T> {
+        let wanted = std::pin::pin!(wanted);
+        tokio::select! {
+            biased;
+            found = wanted => Some(found),
+            () = self.clock.sleep(DEADLINE) => None,
+        }
+    }
+
+    async fn place(&self, channel: Snowflake, guild: Option<Snowflake>) -> Option<Place> {
+        let known = Place::known(&self.places, channel, guild);
+        let (Some(guild), None) = (guild, &known) else { return known };
+        let _turn = self.rest.lookups.acquire().await.ok()?;
+        if !self.places.knows_guild(guild) {
+            let facts: api::Guild = self.rest.get(&format!("/guilds/{guild}")).await.ok()?;
+            self.places.guild(facts, self.us);
+        }
+        let facts = self.channel(channel).await.ok()?;
+        if kind::is_thread(facts.kind)
+            && let Some(parent) = facts.parent_id
+        {
+            self.channel(parent).await.ok()?;
+        }
+        Place::known(&self.places, channel, Some(guild))
+    }
+
+    /// A channel, from memory or from Discord.
+    pub(crate) async fn channel(&self, id: Snowflake) -> Result<Arc<api::Channel>, RestError> {
+        if let Some(known) = self.places.find(id) {
+            return Ok(known);
+        }
+        let channel: api::Channel = self.rest.get(&format!("/channels/{id}")).await?;
+        Ok(self.places.channel(channel))
+    }
+
+    /// What was said in the channel since we last said something, oldest first.
+    async fn overheard(&self, before: &api::Message, guild: Option<Snowflake>) -> Vec<Overheard> {
+        let Ok(_turn) = self.rest.lookups.acquire().await else { return Vec::new() };
+        let limit = usize::from(self.settings.history_backfill_limit).clamp(1, PAGE);
+        let path =
+            format!("/channels/{}/messages?before={}&limit={limit}", before.channel_id, before.id);
+        // The newest comes first.
+        let Ok(messages) = self.rest.get::<Vec<api::Message>>(&path).await else {
+            return Vec::new();
+        };
+        let reader = self.reader();
+        let is_ours = |message: &api::Message| {
+            message.author.as_ref().is_some_and(|author| author.id == self.us)
+        };
+        let mut overheard: Vec<Overheard> = messages
+            .iter()
+            .take_while(|message| !is_ours(message))
+            .filter(|message| matches!(message.kind, 0 | 19))
+            .filter_map(|message| {
+                let author = message.author.as_ref()?;
+                let is_program = author.bot || message.webhook_id.is_some();
+                let sign = if is_program { " [bot]" } else { "" };
+                let text = reader.glimpse(message, guild);
+                let name = format!("{}{sign}", author.name());
+                (!text.is_empty()).then_some(Overheard { name, text })
+            })
+            .collect();
+        overheard.reverse();
+        overheard
+    }
+
+    /// The roles that may let somebody in.
+    async fn roles(&self, message: &api::Message) -> Vec<Snowflake> {
+        if self.settings.allowed_roles.is_empty() || message.webhook_id.is_some() {
+            return Vec::new();
+        }
+        if let Some(member) = &message.member {
+            return member.roles.clone();
+        }
+        let configured = self.settings.dm_role_auth_guild.as_deref().and_then(Snowflake::parse);
+        let (Some(guild), Some(author)) = (message.guild_id.or(configured), &message.author) else {
+            return Vec::new();
+        };
+        self.member_roles(guild, author.id).await
+    }
+
+    async fn member_roles(&self, guild: Snowflake, user: Snowflake) -> Vec<Snowflake> {
+        let now = self.clock.now();
+        let known = {
+            let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+            members.get(&(guild, user)).cloned()
+        };
+        if let Some((asked, roles)) = known
+            && now.since(asked) < BELIEVED
+        {
+            return roles;
+        }
+        let Ok(_turn) = self.rest.lookups.acquire().await else { return Vec::new() };
+        let path = format!("/guilds/{guild}/members/{user}");
+        let roles = match self.rest.get::<api::Member>(&path).await {
+            Ok(member) => member.roles,
+            Err(RestError::Refused(_)) => Vec::new(),
+            // Not known is not the same as none; the next message asks again.
+            Err(_) => return Vec::new(),
+        };
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.insert((guild, user), (now, roles.clone()));
+        roles
+    }
+}

@@ -1,0 +1,239 @@
+//! Calls of the Web API: one request, one answer, and a name for everything that can go wrong.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{StatusCode, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use talaria_model::Secret;
+use talaria_platform::ConnectError;
+
+use crate::wire::http::{self, CallError, Reply};
+
+/// How long one call may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// How long we wait when Slack asks us to wait and does not say how long.
+const USUAL_WAIT: Duration = Duration::from_secs(30);
+
+/// Where the methods are.
+#[derive(Debug, Clone)]
+pub(super) struct Api {
+    base: Url,
+}
+
+/// What a method is told. Some methods only read forms.
+#[derive(Debug, Clone)]
+pub(super) enum Body {
+    Json(Value),
+    Form(Vec<(&'static str, String)>),
+}
+
+/// Why a method did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ApiError {
+    /// There was no answer.
+    Call(CallError),
+    /// Slack asks us to wait.
+    Throttled(Duration),
+    /// Slack answered, but not with the outcome: it may or may not have happened.
+    Outage(String),
+    /// Slack said no.
+    Refused(Refusal),
+}
+
+/// Slack's no.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Refusal {
+    /// Slack's word for it, such as `channel_not_found`.
+    #[serde(rename = "error")]
+    pub(super) code: String,
+    /// The permission that is missing.
+    pub(super) needed: Option<String>,
+    #[serde(rename = "response_metadata")]
+    hints: Hints,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Hints {
+    messages: Vec<String>,
+}
+
+impl Refusal {
+    pub(super) fn of(code: impl Into<String>) -> Self {
+        Self { code: code.into(), ..Self::default() }
+    }
+
+    /// In Slack's words, with what helps.
+    pub(super) fn reason(&self) -> String {
+        let mut reason = self.code.clone();
+        if let Some(needed) = &self.needed {
+            reason.push_str(&format!(" (needs the scope {needed})"));
+        }
+        // Points at the offending block; never repeats what was written.
+        if let Some(message) = self.hints.messages.first() {
+            reason.push_str(&format!(": {}", message.chars().take(200).collect::<String>()));
+        }
+        reason
+    }
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Call(error) => error.fmt(f),
+            Self::Throttled(after) => write!(f, "asked to wait {} s", after.as_secs()),
+            Self::Outage(what) => f.write_str(what),
+            Self::Refused(refusal) => f.write_str(&refusal.reason()),
+        }
+    }
+}
+
+impl From<CallError> for ApiError {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl Api {
+    pub(super) fn at(base: &str) -> Result<Self, ConnectError> {
+        let refused = |problem: String| ConnectError::Refused {
+            problem,
+            hint: "set api_url to an address such as https://slack.com/api/".into(),
+        };
+        let slash = if base.ends_with('/') { "" } else { "/" };
+        let base = Url::parse(&format!("{base}{slash}"))
+            .map_err(|error| refused(format!("api_url is no address: {error}")))?;
+        match base.scheme() {
+            "http" | "https" if base.has_host() => Ok(Self { base }),
+            scheme => Err(refused(format!("api_url begins with {scheme}:"))),
+        }
+    }
+
+    /// Calls a method with a token.
+    pub(super) async fn call<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        token: &Secret,
+        body: Body,
+    ) -> Result<T, ApiError> {
+        let (_, answer) = self.call_with_headers(method, token, body).await?;
+        serde_json::from_slice(&answer).map_err(|_| {
+            ApiError::Outage(format!("{method} answered something else than expected"))
+        })
+    }
+
+    /// The same with the headers and the bytes of the answer, which is known to say `ok`.
+    pub(super) async fn call_with_headers(
+        &self,
+        method: &str,
+        token: &Secret,
+        body: Body,
+    ) -> Result<(HeaderMap, Vec<u8>), ApiError> {
+        let url = self.base.join(method).map_err(|error| {
+            ApiError::Call(CallError::Unreachable(format!("{method} is no address: {error}")))
+        })?;
+        let request = http::client(&url)?.post(url).bearer_auth(token.expose());
+        let request = match body {
+            Body::Json(json) => request
+                .header("content-type", "application/json; charset=utf-8")
+                .body(json.to_string()),
+            Body::Form(fields) => request.form(&fields),
+        };
+        let reply = http::call(request, LIMIT).await?;
+        accepted(&reply)?;
+        Ok((reply.headers, reply.body))
+    }
+
+    /// Whether a token may be sent to this address: it is where the methods are, or where Slack keeps
+    /// its files.
+    pub(super) fn takes_token(&self, url: &Url) -> bool {
+        let keeps_files = matches!(url.host_str(), Some("files.slack.com" | "files.slack-gov.com"));
+        self.is_ours(url) || (url.scheme() == "https" && keeps_files)
+    }
+
+    /// Whether this is an address of Slack, to which something without a token may be sent.
+    pub(super) fn is_slack(&self, url: &Url) -> bool {
+        let is_slack = url
+            .host_str()
+            .is_some_and(|host| host.ends_with(".slack.com") || host.ends_with(".slack-gov.com"));
+        self.is_ours(url) || (url.scheme() == "https" && is_slack)
+    }
+
+    /// Whether what stands for Slack is not reached by an encrypted address, as in tests.
+    pub(super) fn is_local(&self) -> bool {
+        self.base.scheme() == "http"
+    }
+
+    fn is_ours(&self, url: &Url) -> bool {
+        url.origin() == self.base.origin()
+    }
+}
+
+/// Methods answer 200 whatever they say, except when they ask us to wait or are broken.
+fn accepted(reply: &Reply) -> Result<(), ApiError> {
+    #[derive(Deserialize)]
+    struct Outcome {
+        ok: bool,
+    }
+    if reply.status == StatusCode::TOO_MANY_REQUESTS {
+        return Err(ApiError::Throttled(reply.retry_after().unwrap_or(USUAL_WAIT)));
+    }
+    if reply.status.is_redirection() || reply.status.is_client_error() {
+        return Err(ApiError::Refused(Refusal::of(format!("HTTP {}", reply.status.as_u16()))));
+    }
+    if !reply.status.is_success() {
+        return Err(ApiError::Outage(format!("HTTP {}", reply.status.as_u16())));
+    }
+    match reply.json::<Outcome>() {
+        Ok(Outcome { ok: true }) => Ok(()),
+        Ok(Outcome { ok: false }) => {
+            let refusal: Refusal = reply.json().unwrap_or_default();
+            Err(match refusal.code.as_str() {
+                "ratelimited" | "rate_limited" => {
+                    ApiError::Throttled(reply.retry_after().unwrap_or(USUAL_WAIT))
+                }
+                _ => ApiError::Refused(refusal),
+            })
+        }
+        Err(_) => Err(ApiError::Outage("the answer is not JSON".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_to_slack_and_nowhere_else() {
+        let api = Api::at("https://slack.com/api").unwrap();
+        let url = |text: &str| Url::parse(text).unwrap();
+        for (address, takes_token, is_slack) in [
+            ("https://files.slack.com/files-pri/T1-F1/a.png", true, true),
+            ("https://slack.com/files/a.png", true, true),
+            ("https://hooks.slack.com/actions/T1/1/x", false, true),
+            ("http://files.slack.com/a.png", false, false),
+            ("https://files.slack.com.example.org/a.png", false, false),
+            ("https://evilslack.com/a.png", false, false),
+            ("https://example.org/files.slack.com", false, false),
+            ("https://files.slack.com@example.org/", false, false),
+        ] {
+            assert_eq!(api.takes_token(&url(address)), takes_token, "{address}");
+            assert_eq!(api.is_slack(&url(address)), is_slack, "{address}");
+        }
+        let local = Api::at("http://127.0.0.1:9").unwrap();
+        assert!(local.takes_token(&url("http://127.0.0.1:9/files/x")));
+        assert!(!local.takes_token(&url("http://127.0.0.1:10/files/x")));
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_refused() {
+        for base in ["", "slack.com", "ftp://slack.com", "file:///etc"] {
+            assert!(matches!(Api::at(base), Err(ConnectError::Refused { .. })), "{base:?}");
+        }
+    }
+}

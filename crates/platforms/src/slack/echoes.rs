@@ -1,0 +1,118 @@
+//! Our own posts come back as events. That tells what became of a post that nobody confirmed, and
+//! that the connection still brings what happens.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use talaria_model::Timestamp;
+
+use super::decode::Echo;
+use super::shelf::Shelf;
+use super::ts::Ts;
+
+/// Chats of which it is known that our posts in them come back.
+const CHATS: usize = 2_000;
+
+/// Deliveries that came back.
+const DELIVERIES: usize = 2_000;
+
+/// How long they are remembered.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a post may take to come back.
+const OVERDUE: Duration = Duration::from_secs(60);
+
+/// What has come back.
+pub(super) struct Echoes {
+    /// The newest that came back in a chat.
+    chats: Shelf<String, Ts>,
+    deliveries: Shelf<String, String>,
+    awaited: Mutex<Option<Awaited>>,
+}
+
+#[derive(Debug, Clone)]
+struct Awaited {
+    chat: String,
+    ts: Ts,
+    since: Timestamp,
+}
+
+impl Echoes {
+    pub(super) fn new() -> Self {
+        let (chats, deliveries) = (Shelf::of(CHATS), Shelf::of(DELIVERIES));
+        Self { chats, deliveries, awaited: Mutex::default() }
+    }
+
+    /// Something of ours came back.
+    pub(super) fn came(&self, echo: Echo, now: Timestamp) {
+        let mut awaited = self.awaited();
+        if let Some(ts) = Ts::parse(&echo.ts) {
+            // A later one proves as much.
+            if awaited.as_ref().is_some_and(|one| one.chat == echo.chat && one.ts <= ts) {
+                *awaited = None;
+            }
+            let newest = self.chats.get(&echo.chat, now).map_or(ts, |known| known.max(ts));
+            self.chats.put(echo.chat, newest, now, KEPT);
+        }
+        if let Some(delivery) = echo.delivery {
+            self.deliveries.put(delivery, echo.ts, now, KEPT);
+        }
+    }
+
+    /// Slack confirmed a post. Only where posts have come back before, this one has to, and it may
+    /// have been faster than the confirmation.
+    pub(super) fn posted(&self, chat: &str, ts: &str, now: Timestamp) {
+        let mut awaited = self.awaited();
+        let Some(ts) = Ts::parse(ts).filter(|_| awaited.is_none()) else { return };
+        let newest = self.chats.get(&chat.to_owned(), now);
+        if newest.is_some_and(|newest| newest < ts) {
+            *awaited = Some(Awaited { chat: chat.to_owned(), ts, since: now });
+        }
+    }
+
+    /// The message that carried a delivery out, if it came back.
+    pub(super) fn of(&self, delivery: &str, now: Timestamp) -> Option<String> {
+        self.deliveries.get(&delivery.to_owned(), now)
+    }
+
+    /// Whether something that has to come back does not.
+    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+        self.awaited().as_ref().is_some_and(|one| now.since(one.since) >= OVERDUE)
+    }
+
+    /// A new connection owes us nothing.
+    pub(super) fn forgive(&self) {
+        *self.awaited() = None;
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, Option<Awaited>> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn echo(ts: &str, delivery: Option<&str>) -> Echo {
+        Echo { chat: "D1".into(), ts: ts.into(), delivery: delivery.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_post_has_to_come_back_only_where_posts_have_come_back_before() {
+        let echoes = Echoes::new();
+        let at = Timestamp::from_millis;
+        echoes.posted("D1", "1.000001", at(0));
+        assert!(!echoes.is_overdue(at(100_000)), "nobody may be subscribed to that chat");
+        echoes.came(echo("1.000001", Some("s/1.0")), at(0));
+        assert_eq!(echoes.of("s/1.0", at(1)).as_deref(), Some("1.000001"));
+        echoes.posted("D1", "2.000001", at(1_000));
+        assert!(!echoes.is_overdue(at(60_000)));
+        assert!(echoes.is_overdue(at(61_000)));
+        echoes.came(echo("2.000001", None), at(61_000));
+        assert!(!echoes.is_overdue(at(200_000)));
+        echoes.came(echo("3.000001", None), at(61_000));
+        echoes.posted("D1", "3.000001", at(61_000));
+        assert!(!echoes.is_overdue(at(200_000)), "it came back before it was confirmed");
+    }
+}

@@ -1,0 +1,347 @@
+//! From a delivery to events: looks up what a decoder has to know, decodes, and keeps what the rest of
+//! the platform has to know. Live events, requests and rows of the history all come through here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use talaria_clock::Clock;
+use talaria_model::{
+    AccountId, Address, Addressed, Chat, ChatId, ChatKind, Inbound, InboundKind, Secret, ThreadId,
+    Timestamp,
+};
+use talaria_platform::Archive;
+
+use super::api::Api;
+use super::decode::{self, Habits, Heard, Part, Scene, Senseless};
+use super::directory::Directory;
+use super::echoes::Echoes;
+use super::position::Position;
+use super::shelf::Shelf;
+use super::text::{self, Names};
+use super::threads::Threads;
+use super::ts::Ts;
+use super::wire::{
+    EventKind, Interaction, MessageEvent, Outer, SessionStopped, SlashCommand, TokensRevoked,
+};
+use super::workspaces::{Workspace, Workspaces};
+
+/// How long Slack lets us answer a slash command by its own address.
+pub(super) const ANSWERABLE: Duration = Duration::from_secs(29 * 60);
+
+/// Chats in which a slash command can still be answered.
+const ANSWERS: usize = 1_000;
+
+/// Everything that hearing needs.
+pub(super) struct Hearing {
+    pub(super) account: AccountId,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) archive: Arc<dyn Archive>,
+    pub(super) api: Api,
+    pub(super) workspaces: Workspaces,
+    pub(super) directory: Directory,
+    pub(super) threads: Threads,
+    pub(super) echoes: Echoes,
+    pub(super) position: Position,
+    pub(super) habits: Habits,
+    /// Where a slash command can be answered when we are not in its chat.
+    pub(super) answers: Shelf<String, Answerable>,
+    /// Events that made no sense.
+    pub(super) skipped: AtomicU64,
+}
+
+/// What a delivery brought.
+#[derive(Debug, Default)]
+pub(super) struct Brought {
+    pub(super) events: Vec<Inbound>,
+    pub(super) news: Option<News>,
+}
+
+/// What a delivery said about the connection rather than about a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum News {
+    /// Our token was taken back.
+    Revoked(String),
+    /// Slack left something out.
+    Missed,
+}
+
+impl Brought {
+    fn one(event: Inbound) -> Self {
+        Self { events: vec![event], news: None }
+    }
+}
+
+/// Which side of a chat's life a message comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// People of other workspaces are in the chat.
+    Shared,
+    /// Only people of ours, as far as Slack says.
+    Own,
+}
+
+/// Where the giver of a command can be answered.
+#[derive(Debug, Clone)]
+pub(super) struct Answerable {
+    pub(super) url: Secret,
+    /// How often it was used.
+    pub(super) uses: u8,
+}
+
+pub(super) fn answers() -> Shelf<String, Answerable> {
+    Shelf::of(ANSWERS)
+}
+
+impl Hearing {
+    /// An event with what surrounds it, as JSON.
+    pub(super) async fn event(&self, json: &str) -> Brought {
+        let outer: Outer<'_> = match serde_json::from_str(json) {
+            Ok(outer) => outer,
+            Err(_) => return self.skip("an event", &Senseless::Wrong("shape")),
+        };
+        if outer.kind == "app_rate_limited" {
+            return Brought { events: Vec::new(), news: Some(News::Missed) };
+        }
+        let Some(event) = outer.event.map(|event| event.get()) else { return Brought::default() };
+        let Some(workspace) = self.workspaces.heard_through(outer.team()) else {
+            // Installed somewhere of which we have no token: nothing could be answered there.
+            return self.skip("an event", &Senseless::Wrong("team"));
+        };
+        let kind = match serde_json::from_str::<EventKind>(event) {
+            Ok(EventKind { kind }) => kind,
+            Err(_) => return self.skip("an event", &Senseless::Missing("type")),
+        };
+        match kind.as_str() {
+            "message" | "app_mention" => match serde_json::from_str::<MessageEvent>(event) {
+                Ok(event) => {
+                    let sharing =
+                        if outer.is_ext_shared_channel { Sharing::Shared } else { Sharing::Own };
+                    self.message(&event, workspace, sharing).await
+                }
+                Err(_) => self.skip("a message", &Senseless::Wrong("shape")),
+            },
+            "agent_session_stopped" => match serde_json::from_str::<SessionStopped>(event) {
+                Ok(event) => self.stopped(&event, outer.event_id.as_deref(), workspace).await,
+                Err(_) => self.skip("a stop", &Senseless::Wrong("shape")),
+            },
+            "tokens_revoked" => {
+                let revoked: TokensRevoked = serde_json::from_str(event).unwrap_or_default();
+                match revoked.tokens.bot.contains(&workspace.us.user) {
+                    true => self.revoked(workspace, "tokens_revoked"),
+                    false => Brought::default(),
+                }
+            }
+            "app_uninstalled" => self.revoked(workspace, "app_uninstalled"),
+            _ => Brought::default(),
+        }
+    }
+
+    /// One workspace that lets us go does not end the others.
+    fn revoked(&self, workspace: &Workspace, why: &str) -> Brought {
+        let team = workspace.team_name.as_str();
+        tracing::error!(account = %self.account, team, why, "the app was removed from a workspace");
+        let news = News::Revoked(format!("{why} in {team}"));
+        Brought { news: (!self.workspaces.is_several()).then_some(news), ..Brought::default() }
+    }
+
+    /// A message, live or out of the history.
+    pub(super) async fn message(
+        &self,
+        event: &MessageEvent,
+        workspace: &Workspace,
+        sharing: Sharing,
+    ) -> Brought {
+        if let Some(chat) = &event.channel {
+            self.workspaces.learn(chat, workspace);
+        }
+        let scene = self.scene_of(event, workspace, sharing).await;
+        let heard = match decode::message(event, &scene) {
+            Ok(heard) => heard,
+            Err(reason) => return self.skip("a message", &reason),
+        };
+        let mut inbound = match heard {
+            Heard::Event(inbound) => *inbound,
+            Heard::Echo(echo) => {
+                self.echoes.came(echo, self.clock.now());
+                return Brought::default();
+            }
+            Heard::Nothing => return Brought::default(),
+        };
+        if let InboundKind::Said(message) = &mut inbound.kind {
+            let ts = event.ts.as_deref().unwrap_or_default();
+            let is_reply = event.thread_ts.is_some() && event.thread_ts != event.ts;
+            if message.addressed == Addressed::ToUs && is_reply {
+                let before = self
+                    .threads
+                    .before(&inbound.to, ts, workspace, &self.api, &self.directory)
+                    .await;
+                message.overheard = before.overheard;
+                message.quote = before.quote;
+            }
+            if message.addressed == Addressed::ToUs {
+                let user = event.user.as_deref().unwrap_or_default();
+                self.threads.heard(&inbound.to, user, Some(ts));
+                if let Some(thread) = &inbound.to.thread {
+                    self.threads.joined(inbound.to.chat.id.as_str(), thread.as_str());
+                }
+            }
+            if let Some(ts) = Ts::parse(ts) {
+                self.position.advance(ts);
+            }
+        }
+        Brought::one(inbound)
+    }
+
+    /// A slash command.
+    pub(super) async fn slash(&self, command: &SlashCommand) -> Brought {
+        let Some(workspace) = self.workspaces.heard_through(command.team_id.as_deref()) else {
+            return self.skip("a command", &Senseless::Wrong("team"));
+        };
+        let chat = command.channel_id.as_str();
+        self.workspaces.learn(chat, workspace);
+        if let Some(url) = &command.response_url {
+            let answerable = Answerable { url: Secret::new(url.as_str()), uses: 0 };
+            self.answers.put(chat.to_owned(), answerable, self.clock.now(), ANSWERABLE);
+        }
+        let mut scene = self.scene(workspace, &command.text, &command.user_id).await;
+        scene.room = self.directory.room(workspace, chat).await;
+        let thread = self.threads.latest(chat, &command.user_id);
+        match decode::slash(command, thread.as_deref(), &scene) {
+            Ok(inbound) => Brought::one(inbound),
+            Err(reason) => self.skip("a command", &reason),
+        }
+    }
+
+    /// Something done to a message of ours.
+    pub(super) async fn interaction(&self, interaction: &Interaction) -> Brought {
+        let team = interaction.team.as_ref().and_then(|team| team.id.as_deref());
+        let chat = interaction.channel.as_ref().and_then(|channel| channel.id.as_deref());
+        // A guest of a shared chat presses in a workspace of their own.
+        let workspace = self
+            .workspaces
+            .heard_through(team)
+            .or_else(|| self.workspaces.remembered(chat.unwrap_or_default()));
+        let Some(workspace) = workspace else {
+            return self.skip("a press", &Senseless::Wrong("team"));
+        };
+        let user = interaction.user.as_ref().and_then(|user| user.id.as_deref());
+        let mut scene = self.scene(workspace, "", user.unwrap_or_default()).await;
+        if let Some(chat) = chat {
+            self.workspaces.learn(chat, workspace);
+            scene.room = self.directory.room(workspace, chat).await;
+            scene.is_shared = scene.room.is_shared;
+        }
+        match decode::press(interaction, &scene) {
+            Ok(Some(inbound)) => Brought::one(inbound),
+            Ok(None) => Brought::default(),
+            Err(reason) => self.skip("a press", &reason),
+        }
+    }
+
+    async fn stopped(
+        &self,
+        event: &SessionStopped,
+        id: Option<&str>,
+        workspace: &Workspace,
+    ) -> Brought {
+        let mut scene = self.scene(workspace, "", &event.user).await;
+        scene.room = self.directory.room(workspace, &event.channel).await;
+        scene.is_shared = scene.room.is_shared;
+        match decode::stopped(event, id, &scene) {
+            Ok(inbound) => Brought::one(inbound),
+            Err(reason) => self.skip("a stop", &reason),
+        }
+    }
+
+    /// What has to be known to understand a message.
+    async fn scene_of<'a>(
+        &'a self,
+        event: &MessageEvent,
+        workspace: &'a Workspace,
+        sharing: Sharing,
+    ) -> Scene<'a> {
+        let said = event.message.as_deref().unwrap_or(event);
+        let user = said.user.as_deref().or(said.bot_id.as_deref()).unwrap_or_default();
+        // Nothing is looked up for what we said ourselves.
+        if decode::is_ours(said, &workspace.us) {
+            return self.bare_scene(workspace);
+        }
+        let mut scene = self.scene(workspace, &said.text, user).await;
+        if let Some(chat) = event.channel.as_deref() {
+            if !matches!(event.channel_type.as_deref(), Some("im" | "app_home")) {
+                scene.room = self.directory.room(workspace, chat).await;
+            }
+            scene.is_shared = sharing == Sharing::Shared || scene.room.is_shared;
+            scene.part = self.part(said, event.channel_type.as_deref(), chat).await;
+        }
+        scene
+    }
+
+    async fn part(&self, said: &MessageEvent, channel_type: Option<&str>, chat: &str) -> Part {
+        let is_reply = said.thread_ts.is_some() && said.thread_ts != said.ts;
+        let is_private = matches!(channel_type, Some("im" | "app_home"));
+        let address = || {
+            Some(Address {
+                account: self.account.clone(),
+                chat: Chat { id: ChatId::new(chat).ok()?, kind: ChatKind::Group },
+                thread: Some(ThreadId::new(said.thread_ts.as_deref()?).ok()?),
+            })
+        };
+        match address().filter(|_| is_reply && !is_private) {
+            Some(at) => self.threads.part(&at).await,
+            None => Part::None,
+        }
+    }
+
+    async fn scene<'a>(&'a self, workspace: &'a Workspace, text: &str, user: &str) -> Scene<'a> {
+        let unnamed = text::unnamed(text);
+        let asked_for = async {
+            match user.is_empty() {
+                true => decode::Person::default(),
+                false => self.directory.person(workspace, user).await,
+            }
+        };
+        let (person, people, rooms) = tokio::join!(
+            asked_for,
+            self.directory.people(workspace, &unnamed.people),
+            self.directory.rooms(workspace, &unnamed.rooms),
+        );
+        let people = std::iter::zip(unnamed.people, people)
+            .filter_map(|(id, person)| Some((id, person.name?)))
+            .collect();
+        let rooms = std::iter::zip(unnamed.rooms, rooms)
+            .filter_map(|(id, room)| Some((id, room.name?)))
+            .collect();
+        let mut scene = self.bare_scene(workspace);
+        scene.person = person;
+        scene.names = Names { people, rooms };
+        scene
+    }
+
+    fn bare_scene<'a>(&'a self, workspace: &'a Workspace) -> Scene<'a> {
+        Scene {
+            account: &self.account,
+            us: &workspace.us,
+            home: &self.workspaces.home().us.team,
+            habits: &self.habits,
+            names: Names::default(),
+            person: decode::Person::default(),
+            room: decode::Room::default(),
+            part: Part::None,
+            is_shared: false,
+            now: self.now(),
+        }
+    }
+
+    /// Says that something made no sense, and never what it was.
+    pub(super) fn skip(&self, what: &str, reason: &Senseless) -> Brought {
+        let skipped = self.skipped.fetch_add(1, Ordering::Relaxed) + 1;
+        tracing::warn!(account = %self.account, what, %reason, skipped, "skipped");
+        Brought::default()
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}

@@ -1,0 +1,331 @@
+//! `slack`: an app in one or several Slack workspaces.
+//!
+//! It hears by a connection of its own (Socket Mode) or by signed requests (the Events API), and speaks
+//! by the Web API. Slack keeps no position for us: after an absence, what was said is read from the
+//! history of the chats.
+
+mod api;
+mod catch_up;
+mod decode;
+mod directory;
+mod echoes;
+mod emoji;
+mod encode;
+mod hearing;
+mod library;
+mod manifest;
+mod outgoing;
+mod position;
+mod refusal;
+mod requests;
+mod shelf;
+mod signature;
+mod socket;
+mod text;
+mod threads;
+mod ts;
+mod upload;
+mod wire;
+mod workspaces;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use talaria_clock::Clock;
+use talaria_model::{
+    Bucket, Capabilities, ChatKind, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids,
+    Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit,
+};
+use talaria_platform::{
+    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, MenuItem, Need, Platform, Ports,
+    Secrecy, Spec, Startup,
+};
+
+use api::Api;
+use decode::{Commands, Habits};
+use directory::Directory;
+use echoes::Echoes;
+use encode::Broadcast;
+use hearing::Hearing;
+use library::Shelves;
+use outgoing::Acts;
+use position::Position;
+use refusal::connect_error;
+use threads::Threads;
+use workspaces::{Workspace, Workspaces};
+
+pub use manifest::{App, Hears, View, manifest};
+
+/// The platform.
+pub struct Slack;
+
+/// How an app is set up.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The Bot User OAuth Token, `xoxb-…`. For several workspaces, their tokens separated by commas; the
+    /// people of the first one are known by their bare ids.
+    bot_token: Secret,
+    /// The app-level token, `xapp-…`, with the scope `connections:write`. With it, the gateway connects
+    /// to Slack by Socket Mode and needs no public address.
+    #[serde(default)]
+    app_token: Option<Secret>,
+    /// The Signing Secret. Without `app_token`, Slack sends signed requests to `/in/<account>` of the
+    /// gateway's HTTP listener.
+    #[serde(default)]
+    signing_secret: Option<Secret>,
+    /// Whether an answer in a channel opens a thread below the message it answers.
+    #[serde(default = "yes")]
+    reply_in_thread: bool,
+    /// Whether an answer in a thread is shown in the channel, too.
+    #[serde(default)]
+    reply_broadcast: bool,
+    /// Whether each message in a direct chat that is in no thread begins a conversation of its own, in
+    /// a thread below it.
+    #[serde(default = "yes")]
+    dm_top_level_threads_as_sessions: bool,
+    /// Whether only a mention speaks to the agent in channels, and an answer in one of its threads does
+    /// not.
+    #[serde(default)]
+    strict_mention: bool,
+    /// Whether :eyes: is put on a message while it is worked on, and :white_check_mark: or :x:
+    /// afterwards.
+    #[serde(default = "yes")]
+    reactions: bool,
+    /// What stands behind the app's name while an answer is worked on.
+    #[serde(default = "thinking")]
+    typing_status_text: String,
+    /// The slash command through which every other one can be given, without the slash.
+    #[serde(default = "talaria")]
+    slash_command: String,
+    /// How many hours back the history is read after an absence. 0: not at all.
+    #[serde(default = "a_day")]
+    #[schemars(range(max = 2160))]
+    catch_up_hours: u32,
+    /// Where the Web API is.
+    #[serde(default = "slack")]
+    api_url: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn thinking() -> String {
+    "is thinking...".to_owned()
+}
+
+fn talaria() -> String {
+    "talaria".to_owned()
+}
+
+fn a_day() -> u32 {
+    24
+}
+
+fn slack() -> String {
+    "https://slack.com/api/".to_owned()
+}
+
+impl Platform for Slack {
+    const SPEC: Spec = Spec {
+        name: "slack",
+        label: "Slack",
+        about: "An app in Slack, in direct messages, channels and threads of one or several workspaces.",
+        capabilities: Capabilities {
+            // An edit takes 4,000 bytes, and a longer post is cut apart by Slack without regard to code.
+            text: TextLimit { max: 4_000, unit: Unit::Bytes },
+            markup: Markup::Mrkdwn,
+            // https://docs.slack.dev/reference/methods/chat.update advises against more.
+            edits: Edits::Every(Duration::from_secs(3)),
+            drafts: Drafts::Never,
+            deletes: Deletes::Anytime,
+            choices: Choices::Buttons { max: 25 },
+            reactions: Reactions::Emoji,
+            marks: Marks::Shown,
+            pace: Pace {
+                account: Some(Bucket { burst: 30, every: Duration::from_millis(250) }),
+                chat: Some(Bucket { burst: 3, every: Duration::from_secs(1) }),
+            },
+            // It goes away by itself after two minutes.
+            typing: Typing::Fades(Duration::from_secs(100)),
+            files: Files::UpTo(upload::LARGEST),
+            reply_within: None,
+            // A repeat would be shown twice; but a post can be found by what it carries.
+            idempotency: Idempotency::None,
+        },
+        note: Some(
+            "People read in Slack, each conversation in a thread. Bold, italic, code, quotes, links and \
+             lists are shown; headings become bold lines and tables become plain text. You see what was \
+             said in your thread, not the rest of the channel.",
+        ),
+        // Nobody can be mentioned: what would call people is written out.
+        bursts: Bursts::NONE,
+        ids: Ids::Hideable,
+        identity: Identity::Anyone,
+        startup: Startup::Configured,
+        asks: &[
+            Ask {
+                setting: "bot_token",
+                question: "The Bot User OAuth Token (xoxb-…; several workspaces: separated by commas)",
+                variable: "SLACK_BOT_TOKEN",
+                secrecy: Secrecy::Secret,
+                need: Need::Required,
+            },
+            Ask {
+                setting: "app_token",
+                question: "The app-level token (xapp-…; empty if Slack is to send requests instead)",
+                variable: "SLACK_APP_TOKEN",
+                secrecy: Secrecy::Secret,
+                need: Need::Optional,
+            },
+            Ask {
+                setting: "signing_secret",
+                question: "The Signing Secret (only if Slack is to send requests)",
+                variable: "SLACK_SIGNING_SECRET",
+                secrecy: Secrecy::Secret,
+                need: Need::Optional,
+            },
+        ],
+        guide: include_str!("guide.md"),
+    };
+
+    type Settings = Settings;
+
+    fn capabilities(settings: &Settings, _: ChatKind) -> Capabilities {
+        let marks = if settings.reactions { Marks::Shown } else { Marks::Never };
+        Capabilities { marks, ..Self::SPEC.capabilities }
+    }
+
+    async fn check(settings: Settings, clock: Arc<dyn Clock>) -> Result<Checked, ConnectError> {
+        let api = Api::at(&settings.api_url)?;
+        let hears = hears(&settings)?;
+        let workspaces = Workspaces::open(api.clone(), &settings.bot_token, clock).await?;
+        let mut remarks: Vec<String> = workspaces.all().filter_map(remark).collect();
+        match hears {
+            // An address that nobody connects to makes no connection.
+            Channel::Socket(token) => {
+                let asked = socket::address(&api, &token).await;
+                asked.map_err(|error| connect_error(error, "app-level token"))?;
+            }
+            Channel::Requests(_) => remarks.push(
+                "set the Request URL of events, interactivity and each slash command to /in/<account> \
+                 of the gateway's public address"
+                    .into(),
+            ),
+        }
+        let names = workspaces.all().map(|one| format!("@{} in {}", one.name, one.team_name));
+        Ok(Checked { name: Some(names.collect::<Vec<_>>().join(", ")), remarks })
+    }
+
+    fn manifest(menu: &[MenuItem]) -> Option<String> {
+        let slash_command = talaria();
+        let app = App {
+            name: "Talaria",
+            description: "An agent in your chats.",
+            slash_command: &slash_command,
+            menu,
+            hears: Hears::SocketMode,
+            view: View::Bot,
+        };
+        serde_json::to_string_pretty(&manifest(&app)).ok()
+    }
+
+    async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
+        let api = Api::at(&settings.api_url)?;
+        let hears = hears(&settings)?;
+        let clock = ports.clock;
+        let workspaces = Workspaces::open(api.clone(), &settings.bot_token, clock.clone()).await?;
+        for remark in workspaces.all().filter_map(remark) {
+            tracing::warn!(account = %ports.account, remark);
+        }
+        let hearing = Arc::new(Hearing {
+            directory: Directory::new(api.clone(), clock.clone()),
+            threads: Threads::new(ports.archive.clone(), clock.clone()),
+            echoes: Echoes::new(),
+            position: Position::at(ports.cursor.as_ref()),
+            habits: Habits {
+                reply_in_thread: settings.reply_in_thread,
+                threads_in_dms: settings.dm_top_level_threads_as_sessions,
+                strict_mention: settings.strict_mention,
+                slash_command: settings.slash_command,
+                commands: Commands::of(&ports.menu),
+            },
+            answers: hearing::answers(),
+            skipped: AtomicU64::new(0),
+            account: ports.account,
+            archive: ports.archive,
+            workspaces,
+            clock,
+            api,
+        });
+        let hours = settings.catch_up_hours;
+        let incoming = match hears {
+            Channel::Socket(token) => {
+                let opened = socket::open(&hearing.api, &token, hearing.clock.clone()).await?;
+                is_one_app(&hearing, opened.1.connection_info.app_id.as_deref())?;
+                Incoming::Stream(socket::arrivals(hearing.clone(), token, opened, hours))
+            }
+            Channel::Requests(secret) => requests::incoming(hearing.clone(), secret, hours),
+        };
+        let broadcast = if settings.reply_broadcast { Broadcast::Yes } else { Broadcast::No };
+        let acts = Acts::new(hearing.clone(), ports.files, broadcast, settings.typing_status_text);
+        Ok(Link { incoming, outgoing: Arc::new(acts), library: Some(Arc::new(Shelves(hearing))) })
+    }
+}
+
+/// How an account hears.
+enum Channel {
+    Socket(Secret),
+    Requests(Secret),
+}
+
+fn hears(settings: &Settings) -> Result<Channel, ConnectError> {
+    let given = |secret: &Option<Secret>| {
+        secret.clone().filter(|secret| !secret.expose().trim().is_empty())
+    };
+    let refused = |problem: &str, hint: &str| ConnectError::Refused {
+        problem: problem.into(),
+        hint: hint.into(),
+    };
+    match (given(&settings.app_token), given(&settings.signing_secret)) {
+        (Some(token), _) if token.expose().starts_with("xapp-") => Ok(Channel::Socket(token)),
+        (Some(_), _) => Err(refused(
+            "an app-level token begins with xapp-, and this one does not",
+            "make one with the scope connections:write under Basic Information of the app",
+        )),
+        (None, Some(secret)) => Ok(Channel::Requests(secret)),
+        (None, None) => Err(refused(
+            "there is neither an app_token nor a signing_secret",
+            "set app_token for Socket Mode, which needs no public address",
+        )),
+    }
+}
+
+fn remark(workspace: &Workspace) -> Option<String> {
+    let missing = workspace.missing.join(", ");
+    let team = &workspace.team_name;
+    (!missing.is_empty())
+        .then(|| format!("in {team} the app lacks {missing}; add the scopes and install it again"))
+}
+
+/// Events of one app and the voice of another would never meet.
+fn is_one_app(hearing: &Hearing, connected: Option<&str>) -> Result<(), ConnectError> {
+    let apps = hearing.workspaces.all().filter_map(|workspace| workspace.us.app.as_deref());
+    match connected {
+        Some(connected) if apps.into_iter().any(|app| app != connected) => {
+            Err(ConnectError::Refused {
+                problem: "the app-level token and the bot token belong to two different apps"
+                    .into(),
+                hint: "copy both from the same app at api.slack.com/apps".into(),
+            })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,222 @@
+//! The Events API: Slack sends a signed request for each event, command and press, and learns from the
+//! answer whether it is stored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::{StreamExt, stream};
+use serde_json::json;
+use talaria_model::{Inbound, Secret};
+use talaria_platform::{
+    Ack, Arrival, Arrivals, Batch, Committed, Incoming, LinkError, Surface, Verdict,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::catch_up::CatchUp;
+use super::decode::Senseless;
+use super::hearing::{Brought, Hearing, News};
+use super::signature::{self, verify};
+use super::socket::working_on;
+use super::ts::Ts;
+use super::wire::{Interaction, Outer, SlashCommand};
+
+/// The largest request that is read.
+const LARGEST: usize = 2 * 1024 * 1024;
+
+/// Events that were received and not taken yet. When it is full, Slack is asked to try again.
+const WAITING: usize = 64;
+
+/// How long a request waits for the commit. Slack waits three seconds for everything together.
+const COMMIT_WITHIN: Duration = Duration::from_millis(2_500);
+
+/// What happens between requests and the gateway.
+enum Item {
+    Batch(Batch),
+    News(News),
+}
+
+struct Door {
+    hearing: Arc<Hearing>,
+    secret: Secret,
+    heard: mpsc::Sender<Item>,
+}
+
+/// What is heard through requests.
+pub(super) fn incoming(hearing: Arc<Hearing>, secret: Secret, hours: u32) -> Incoming {
+    let (heard, waiting) = mpsc::channel(WAITING);
+    let door = Arc::new(Door { hearing: hearing.clone(), secret, heard });
+    let routes =
+        Router::new().fallback(receive).layer(DefaultBodyLimit::max(LARGEST)).with_state(door);
+    Incoming::Served { on: Surface::Webhook, routes, arrivals: arrivals(hearing, waiting, hours) }
+}
+
+fn arrivals(hearing: Arc<Hearing>, waiting: mpsc::Receiver<Item>, hours: u32) -> Arrivals {
+    struct Listening {
+        hearing: Arc<Hearing>,
+        waiting: mpsc::Receiver<Item>,
+        catching: CatchUp,
+        began: bool,
+    }
+    impl Listening {
+        async fn arrival(&mut self) -> Result<Arrival, LinkError> {
+            if !std::mem::replace(&mut self.began, true) {
+                let position = &self.hearing.position;
+                match position.seen() {
+                    Some(_) => self.catching.begin(),
+                    None => position.advance(Ts::at(self.hearing.now())),
+                }
+                let cursor = position.cursor();
+                let batch = Batch { events: Vec::new(), cursor, ack: Ack::unneeded() };
+                return Ok(Arrival::Batch(batch));
+            }
+            tokio::select! {
+                biased;
+                item = self.waiting.recv() => match item {
+                    Some(Item::Batch(batch)) => Ok(Arrival::Batch(batch)),
+                    Some(Item::News(News::Revoked(reason))) => {
+                        Err(LinkError::Unauthorized { reason })
+                    }
+                    Some(Item::News(News::Missed)) => {
+                        self.catching.begin();
+                        Ok(Arrival::Alive)
+                    }
+                    None => Err(LinkError::Lost { reason: "the routes are gone".into() }),
+                },
+                batch = self.catching.next() => batch.map(Arrival::Batch),
+            }
+        }
+    }
+    let catching = CatchUp::new(hearing.clone(), hours);
+    let listening = Listening { hearing, waiting, catching, began: false };
+    stream::unfold(Some(listening), |listening| async {
+        let mut listening = listening?;
+        match listening.arrival().await {
+            Ok(arrival) => Some((Ok(arrival), Some(listening))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+    .boxed()
+}
+
+/// Events, commands and presses may all come to one address; the request says what it is.
+async fn receive(State(door): State<Arc<Door>>, headers: HeaderMap, body: Bytes) -> Response {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let timestamp = text("x-slack-request-timestamp");
+    let signature = text("x-slack-signature");
+    if verify(&door.secret, timestamp, signature, &body, door.hearing.now())
+        == signature::Verdict::Forged
+    {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let Ok(body) = std::str::from_utf8(&body) else { return door.skip("a request") };
+    let kind = text("content-type").unwrap_or_default();
+    if kind.starts_with("application/x-www-form-urlencoded") {
+        door.form(body).await
+    } else {
+        door.event(body).await
+    }
+}
+
+impl Door {
+    async fn event(&self, body: &str) -> Response {
+        let Ok(outer) = serde_json::from_str::<Outer<'_>>(body) else {
+            return self.skip("a request");
+        };
+        if outer.kind == "url_verification" {
+            let challenge = outer.challenge.unwrap_or_default();
+            return ([(header::CONTENT_TYPE, "text/plain")], challenge).into_response();
+        }
+        let brought = self.hearing.event(body).await;
+        self.pass_on(brought, None).await
+    }
+
+    async fn form(&self, body: &str) -> Response {
+        let field = |name: &str| field(body, name);
+        if let Some(payload) = field("payload") {
+            return match serde_json::from_str::<Interaction>(&payload) {
+                Ok(interaction) => {
+                    let brought = self.hearing.interaction(&interaction).await;
+                    self.pass_on(brought, None).await
+                }
+                Err(_) => self.skip("a press"),
+            };
+        }
+        let command = || {
+            Some(SlashCommand {
+                team_id: field("team_id"),
+                channel_id: field("channel_id")?,
+                channel_name: field("channel_name"),
+                user_id: field("user_id")?,
+                user_name: field("user_name"),
+                command: field("command")?,
+                text: field("text").unwrap_or_default(),
+                response_url: field("response_url"),
+                trigger_id: field("trigger_id")?,
+            })
+        };
+        match command() {
+            // Slack looks whether we are here.
+            _ if field("ssl_check").is_some() => StatusCode::OK.into_response(),
+            Some(command) => {
+                let brought = self.hearing.slash(&command).await;
+                self.pass_on(brought, Some(working_on(&command))).await
+            }
+            None => self.skip("a command"),
+        }
+    }
+
+    /// Delivered again, it would make no more sense.
+    fn skip(&self, what: &str) -> Response {
+        self.hearing.skip(what, &Senseless::Wrong("shape"));
+        StatusCode::OK.into_response()
+    }
+
+    /// Hands events to the gateway and answers once they are on disk.
+    async fn pass_on(&self, brought: Brought, privately: Option<String>) -> Response {
+        if let Some(news) = brought.news
+            && self.heard.try_send(Item::News(news)).is_err()
+        {
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        }
+        if brought.events.is_empty() {
+            return StatusCode::OK.into_response();
+        }
+        let Some(verdicts) = self.stored(brought.events).await else {
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        };
+        match privately {
+            // Who is not let in gets no more than that.
+            Some(text) if !verdicts.contains(&Verdict::Denied) => {
+                axum::Json(json!({ "response_type": "ephemeral", "text": text })).into_response()
+            }
+            _ => StatusCode::OK.into_response(),
+        }
+    }
+
+    async fn stored(&self, events: Vec<Inbound>) -> Option<Vec<Verdict>> {
+        let (told, verdicts) = oneshot::channel();
+        let ack = Ack::with(move |Committed(verdicts)| {
+            // The request may be gone; what is committed stays committed.
+            let _ = told.send(verdicts);
+        });
+        let batch = Batch { events, cursor: self.hearing.position.cursor(), ack };
+        self.heard.try_send(Item::Batch(batch)).ok()?;
+        tokio::select! {
+            verdicts = verdicts => verdicts.ok(),
+            () = self.hearing.clock.sleep(COMMIT_WITHIN) => None,
+        }
+    }
+}
+
+/// A field of a form.
+fn field(body: &str, name: &str) -> Option<String> {
+    let pairs = body.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.into_iter().find(|(key, _)| *key == name)?;
+    let value = value.replace('+', " ");
+    percent_encoding::percent_decode_str(&value).decode_utf8().ok().map(|value| value.into_owned())
+}

@@ -1,0 +1,191 @@
+//! The Events API: the whole suite, and what only requests can do.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use talaria_clock::{Clock, SystemClock};
+use talaria_platform::{Arrivals, Incoming, Registration, Surface};
+use talaria_testkit::platform_contract::{PlatformHarness, Shown, Told};
+use tower::ServiceExt;
+
+use super::super::Slack;
+use super::vendor::{SECRET, Vendor, said};
+use super::{Bench, Lent, commit, connect, message_of};
+
+/// Slack, sending requests.
+struct Sending {
+    vendor: Vendor,
+    routes: Option<Router>,
+}
+
+fn signed(kind: &str, body: &str, secret: &str, at: i64) -> Request<Body> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(format!("v0:{at}:{body}").as_bytes());
+    let hex: String =
+        mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    Request::post("/")
+        .header("content-type", kind)
+        .header("x-slack-request-timestamp", at.to_string())
+        .header("x-slack-signature", format!("v0={hex}"))
+        .body(Body::from(body.to_owned()))
+        .unwrap()
+}
+
+fn now() -> i64 {
+    SystemClock.now().as_millis() / 1000
+}
+
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+
+async fn ask(routes: Router, request: Request<Body>) -> (StatusCode, String) {
+    let response = routes.oneshot(request).await.unwrap();
+    let status = response.status();
+    let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[async_trait(?Send)]
+impl PlatformHarness for Sending {
+    async fn open() -> Self {
+        Self { vendor: Vendor::open().await, routes: None }
+    }
+
+    fn registration() -> Registration {
+        Registration::of::<Slack>()
+    }
+
+    fn settings(&self) -> Value {
+        self.vendor.request_settings()
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.vendor.folder()
+    }
+
+    async fn attach(&mut self, incoming: Incoming) -> Arrivals {
+        let Incoming::Served { on, routes, arrivals } = incoming else { panic!("requests") };
+        assert_eq!(on, Surface::Webhook);
+        self.routes = Some(routes);
+        arrivals
+    }
+
+    fn say(&mut self, number: u64, text: &str) -> BoxFuture<'static, Told> {
+        let routes = self.routes.clone().expect("somebody listens");
+        let body = said(number, text).to_string();
+        async move {
+            match ask(routes, signed(JSON, &body, SECRET, now())).await.0 {
+                StatusCode::OK => Told::Safe,
+                StatusCode::SERVICE_UNAVAILABLE => Told::TryAgain,
+                status => panic!("{status}"),
+            }
+        }
+        .boxed()
+    }
+
+    async fn shown(&mut self) -> Shown {
+        self.vendor.shown().await
+    }
+
+    async fn disturb(&mut self, number: usize) -> bool {
+        let good = said(99, "hello").to_string();
+        let request = match number {
+            0 => signed(JSON, "this is not JSON", SECRET, now()),
+            1 => signed(JSON, &"[".repeat(100_000), SECRET, now()),
+            2 => signed(JSON, &good, "another secret", now()),
+            3 => signed(JSON, &good, SECRET, now() - 301),
+            4 => Request::post("/").body(Body::from(good)).unwrap(),
+            5 => signed(JSON, &"x".repeat(3 * 1024 * 1024), SECRET, now()),
+            6 => signed(FORM, "payload=%7B%22type%22%3A7%7D", SECRET, now()),
+            7 => signed(FORM, "command=%2Ftalaria", SECRET, now()),
+            8 => signed(FORM, "%", SECRET, now()),
+            _ => return false,
+        };
+        ask(self.routes.clone().expect("somebody listens"), request).await;
+        true
+    }
+
+    async fn hung_up(&mut self) {
+        self.routes = None;
+    }
+}
+
+talaria_testkit::platform_contract!(contract, Sending);
+
+async fn bench() -> Bench {
+    let vendor = Vendor::open().await;
+    let settings = vendor.request_settings();
+    connect(vendor, settings, Lent::default()).await
+}
+
+impl Bench {
+    async fn ask(&self, request: Request<Body>) -> (StatusCode, String) {
+        ask(self.routes.clone().unwrap(), request).await
+    }
+}
+
+#[tokio::test]
+async fn slack_s_question_whether_we_are_here_is_answered() {
+    let bench = bench().await;
+    let question = json!({ "token": "Jhj5dZrVaK7ZwHHjRyZWjbDl", "type": "url_verification",
+        "challenge": "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P" });
+    let (status, body) = bench.ask(signed(JSON, &question.to_string(), SECRET, now())).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(body, "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P");
+    let (status, _) = bench.ask(signed(FORM, "ssl_check=1&token=x", SECRET, now())).await;
+    assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn who_does_not_know_the_secret_is_not_heard() {
+    let bench = bench().await;
+    for request in [
+        signed(JSON, &said(1, "hi").to_string(), "guess", now()),
+        signed(JSON, &said(1, "hi").to_string(), SECRET, now() - 301),
+        signed(JSON, r#"{"type":"url_verification","challenge":"x"}"#, "guess", now()),
+    ] {
+        assert_eq!(bench.ask(request).await, (StatusCode::UNAUTHORIZED, String::new()));
+    }
+}
+
+#[tokio::test]
+async fn a_command_comes_as_a_form_and_is_answered_in_private() {
+    let mut bench = bench().await;
+    let form = "team_id=T1&channel_id=C1&channel_name=general&user_id=U1&user_name=alice&command=%2Ftalaria\
+                &text=title+A+%26+B&response_url=https%3A%2F%2Fhooks.slack.com%2Fx&trigger_id=1.2.z";
+    let routes = bench.routes.clone().unwrap();
+    let asking = ask(routes, signed(FORM, form, SECRET, now()));
+    let hearing = async {
+        let batch = bench.batch().await.unwrap();
+        assert_eq!(message_of(&batch.events[0]).text, "/title A & B");
+        commit(batch);
+    };
+    let ((status, body), ()) = tokio::join!(asking, hearing);
+    assert_eq!(status, StatusCode::OK);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["response_type"], "ephemeral");
+}
+
+#[tokio::test]
+async fn a_press_comes_as_a_form_with_json_in_it() {
+    let mut bench = bench().await;
+    let press = json!({ "type": "block_actions", "team": { "id": "T1" }, "trigger_id": "1.2",
+        "user": { "id": "U1" }, "channel": { "id": "D1" },
+        "actions": [{ "action_id": "talaria:0", "value": "yes" }] });
+    let press = press.to_string();
+    let encoded = percent_encoding::utf8_percent_encode(&press, percent_encoding::NON_ALPHANUMERIC);
+    let routes = bench.routes.clone().unwrap();
+    let asking = ask(routes, signed(FORM, &format!("payload={encoded}"), SECRET, now()));
+    let hearing = async { bench.event().await };
+    let ((status, body), event) = tokio::join!(asking, hearing);
+    assert_eq!((status, body.as_str()), (StatusCode::OK, ""));
+    assert_eq!(event.id.as_str(), "act:1.2");
+}

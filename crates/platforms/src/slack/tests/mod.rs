@@ -1,0 +1,241 @@
+//! The platform through its seam, against a Slack that keeps its own truth.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the vendor lives in real time and in tasks of its own"
+)]
+
+mod by_requests;
+mod by_socket;
+mod decoding;
+mod encoding;
+mod missing;
+mod setup;
+mod speaking;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::body::Bytes;
+use futures::StreamExt;
+use serde_json::Value;
+use talaria_clock::{Clock, SystemClock};
+use talaria_model::{
+    AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Entry, EntryBody, FileId, FileRef,
+    Inbound, InboundKind, Message, Outbound, OutboundId, Sender, SenderId, Seq, SessionId,
+    ThreadId,
+};
+use talaria_platform::{
+    Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation, Cursor,
+    FileError, FileStore, Hit, Incoming, Library, Link, LinkError, MenuItem, Offered, Outgoing,
+    Platform, Ports, Recorded, Verdict,
+};
+use talaria_testkit::within;
+
+use super::Slack;
+use talaria_testkit::vendors::slack as vendor;
+use talaria_testkit::vendors::slack::{PATIENCE, Vendor};
+
+/// A connected account.
+struct Bench {
+    vendor: Vendor,
+    arrivals: Arrivals,
+    outgoing: Arc<dyn Outgoing>,
+    library: Arc<dyn Library>,
+    routes: Option<axum::Router>,
+}
+
+/// What an account is lent.
+#[derive(Clone)]
+struct Lent {
+    clock: Arc<dyn Clock>,
+    cursor: Option<Cursor>,
+    conversations: Vec<Address>,
+}
+
+impl Default for Lent {
+    fn default() -> Self {
+        Self { clock: Arc::new(SystemClock), cursor: None, conversations: Vec::new() }
+    }
+}
+
+fn account() -> AccountId {
+    AccountId::literal("work")
+}
+
+/// A command that everybody may give.
+fn item(name: &str, aliases: &[&str]) -> MenuItem {
+    MenuItem {
+        name: name.into(),
+        aliases: aliases.iter().map(|&alias| alias.into()).collect(),
+        arguments: String::new(),
+        help: String::new(),
+        to: Offered::Everyone,
+    }
+}
+
+fn ports(vendor: &Vendor, lent: Lent) -> Ports {
+    let shelf = Arc::new(Shelf { conversations: lent.conversations });
+    Ports {
+        account: account(),
+        clock: lent.clock,
+        files: shelf.clone(),
+        archive: shelf,
+        menu: [item("stop", &["cancel"]), item("title", &[])].into(),
+        hosts: Arc::default(),
+        folder: vendor.folder(),
+        cursor: lent.cursor,
+    }
+}
+
+async fn connect(vendor: Vendor, settings: Value, lent: Lent) -> Bench {
+    let settings = serde_json::from_value(settings).unwrap();
+    let Link { incoming, outgoing, library } =
+        Slack::connect(settings, ports(&vendor, lent)).await.unwrap();
+    let (arrivals, routes) = match incoming {
+        Incoming::Stream(arrivals) => (arrivals, None),
+        Incoming::Served { routes, arrivals, .. } => (arrivals, Some(routes)),
+        Incoming::Nothing => panic!("it hears"),
+    };
+    let library = library.expect("it keeps files");
+    Bench { vendor, arrivals, outgoing, library, routes }
+}
+
+async fn bench() -> Bench {
+    let vendor = Vendor::open().await;
+    let settings = vendor.settings();
+    connect(vendor, settings, Lent::default()).await
+}
+
+impl Bench {
+    /// The next batch that is not empty, or why there is none.
+    async fn batch(&mut self) -> Result<Batch, LinkError> {
+        let next = async {
+            loop {
+                match self.arrivals.next().await.expect("the stream says why it ends") {
+                    Ok(Arrival::Batch(batch)) if batch.events.is_empty() => commit(batch),
+                    Ok(Arrival::Batch(batch)) => return Ok(batch),
+                    Ok(Arrival::Alive) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        within(PATIENCE, "an event", next).await
+    }
+
+    /// The one event of the next batch, stored.
+    async fn event(&mut self) -> Inbound {
+        let mut batch = self.batch().await.unwrap();
+        assert_eq!(batch.events.len(), 1, "{:?}", batch.events);
+        let event = batch.events[0].clone();
+        batch.events.truncate(1);
+        commit(batch);
+        event
+    }
+
+    /// Listens until `until` is there, while nothing arrives.
+    async fn listen_while<T>(&mut self, until: impl Future<Output = T>) -> T {
+        tokio::select! {
+            done = until => done,
+            batch = self.batch() => panic!("something arrived: {:?}", batch.map(|batch| batch.events)),
+        }
+    }
+
+    /// Why the stream ends.
+    async fn end(&mut self) -> LinkError {
+        match self.batch().await {
+            Ok(batch) => panic!("it goes on with {:?}", batch.events),
+            Err(error) => error,
+        }
+    }
+}
+
+fn commit(batch: Batch) {
+    let verdicts = batch.events.iter().map(|_| Verdict::Journalled(Seq(1))).collect();
+    batch.ack.committed(Committed(verdicts));
+}
+
+fn message_of(inbound: &Inbound) -> &Message {
+    match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => message,
+        kind => panic!("{kind:?}"),
+    }
+}
+
+fn at(chat: &'static str, kind: ChatKind, thread: Option<&'static str>) -> Address {
+    let chat = Chat { id: ChatId::literal(chat), kind };
+    Address { account: account(), chat, thread: thread.map(ThreadId::literal) }
+}
+
+fn act(to: Address, delivery: u32, act: Act) -> Outbound {
+    let session = SessionId::literal("20261115_093000_0badcafe");
+    Outbound { id: OutboundId { session, delivery, part: 0 }, to, act }
+}
+
+fn post(to: Address, delivery: u32, text: &str) -> Outbound {
+    act(to, delivery, Act::Post(Content::text(text)))
+}
+
+fn file(name: &str, size: u64) -> FileRef {
+    let id = FileId::new(format!("digest-of-{name}")).unwrap();
+    FileRef::new(id, name, "image/png", size)
+}
+
+/// Files whose bytes are their names, and an archive with something said in some conversations.
+struct Shelf {
+    conversations: Vec<Address>,
+}
+
+#[async_trait]
+impl FileStore for Shelf {
+    async fn save(&self, _: &str, _: Option<&str>, _: ByteStream) -> Result<FileRef, FileError> {
+        Err(FileError::Full { quota: 0 })
+    }
+
+    async fn read(&self, id: &FileId) -> Result<ByteStream, FileError> {
+        match id.as_str().strip_prefix("digest-of-") {
+            Some("lost.png") | None => Err(FileError::Missing),
+            Some(name) => {
+                let bytes = Bytes::from(name.to_owned().into_bytes());
+                Ok(futures::stream::iter([Ok(bytes)]).boxed())
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Archive for Shelf {
+    async fn conversations(&self, _: usize) -> Result<Vec<Conversation>, ArchiveError> {
+        let conversation = |at: &Address| Conversation {
+            at: at.clone(),
+            title: String::new(),
+            updated: SystemClock.now(),
+            busy: false,
+        };
+        Ok(self.conversations.iter().map(conversation).collect())
+    }
+
+    async fn history(
+        &self,
+        at: &Address,
+        _: Option<u64>,
+        _: usize,
+    ) -> Result<Vec<Recorded>, ArchiveError> {
+        let is_known = self
+            .conversations
+            .iter()
+            .any(|known| (&known.chat.id, &known.thread) == (&at.chat.id, &at.thread));
+        let body = EntryBody::Said {
+            from: Sender::new(SenderId::literal("U1")),
+            text: "hello".into(),
+            files: Vec::new(),
+            heard: None,
+            message: None,
+        };
+        let entry = Entry { number: 1, at: SystemClock.now(), turn: None, body };
+        Ok(if is_known { vec![Recorded { position: 1, entry }] } else { Vec::new() })
+    }
+
+    async fn search(&self, _: &str, _: usize) -> Result<Vec<Hit>, ArchiveError> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,124 @@
+//! What a person is told who sets an account up.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use talaria_clock::SystemClock;
+use talaria_platform::{Checked, ConnectError, Platform};
+use talaria_testkit::scripted::{Fault, Reply};
+
+use super::super::Slack;
+use super::vendor::Vendor;
+
+async fn check(settings: Value) -> Result<Checked, ConnectError> {
+    Slack::check(serde_json::from_value(settings).unwrap(), Arc::new(SystemClock)).await
+}
+
+#[tokio::test]
+async fn an_app_that_is_set_up_says_who_it_is() {
+    let vendor = Vendor::open().await;
+    let checked = check(vendor.settings()).await.unwrap();
+    assert_eq!(checked.name.as_deref(), Some("@talaria in Team T1"));
+    assert_eq!(checked.remarks, Vec::<String>::new());
+    assert!(vendor.world.lock().connections.is_empty(), "nothing is heard meanwhile");
+    let checked = check(vendor.request_settings()).await.unwrap();
+    assert!(checked.remarks[0].contains("/in/<account>"), "{:?}", checked.remarks);
+}
+
+#[tokio::test]
+async fn missing_scopes_are_named() {
+    let vendor = Vendor::open().await;
+    vendor.world.lock().scopes = Some("chat:write,im:history");
+    let checked = check(vendor.settings()).await.unwrap();
+    let [remark] = &checked.remarks[..] else { panic!("{:?}", checked.remarks) };
+    assert!(remark.contains("reactions:write") && remark.contains("install it again"), "{remark}");
+    assert!(!remark.contains("chat:write"), "{remark}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_with_what_to_do() {
+    let vendor = Vendor::open().await;
+    let with = |name: &str, value: &str| {
+        let mut settings = vendor.settings();
+        settings[name] = json!(value);
+        settings
+    };
+    for (settings, expected) in [
+        (with("bot_token", "xoxp-1"), "begins with xoxb-"),
+        (with("bot_token", " , "), "holds 0 tokens"),
+        (with("bot_token", "xoxb-wrong"), "invalid_auth"),
+        (with("bot_token", "xoxb-old"), "account_inactive"),
+        (with("bot_token", "xoxb-1,xoxb-1"), "two bot tokens"),
+        (with("app_token", "xoxb-1"), "begins with xapp-"),
+        (with("app_token", "xapp-wrong"), "not_allowed_token_type"),
+        (with("app_token", ""), "neither an app_token nor a signing_secret"),
+        (with("api_url", "slack"), "api_url"),
+    ] {
+        match check(settings.clone()).await {
+            Err(ConnectError::Refused { problem, hint }) => {
+                assert!(problem.contains(expected), "{problem:?} for {expected:?}");
+                assert!(!hint.is_empty() && !format!("{problem}{hint}").contains("wrong"));
+            }
+            other => panic!("{other:?} for {expected:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_expires_or_belongs_to_an_organization_is_refused() {
+    let vendor = Vendor::open().await;
+    let who = |extra: Value| {
+        let mut who = json!({ "ok": true, "team": "T", "user": "talaria", "team_id": "T1",
+            "user_id": "UBOT", "bot_id": "B1" });
+        who.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        Fault::Instead(Reply::json(&who))
+    };
+    for (extra, expected) in [
+        (json!({ "expires_in": 43_200 }), "expires"),
+        (json!({ "is_enterprise_install": true }), "organization"),
+        (json!({ "bot_id": null }), "not that of a bot"),
+    ] {
+        vendor.http.fault("auth.test", who(extra));
+        match check(vendor.settings()).await {
+            Err(ConnectError::Refused { problem, .. }) => assert!(problem.contains(expected)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_slack_that_is_down_or_busy_is_tried_again() {
+    let vendor = Vendor::open().await;
+    for reply in
+        [Reply::status(503, ""), Reply::Cut, Reply::status(429, "").with("retry-after", "3")]
+    {
+        vendor.http.fault("auth.test", Fault::Instead(reply));
+        let checked = check(vendor.settings()).await;
+        assert!(matches!(checked, Err(ConnectError::Unreachable { .. })), "{checked:?}");
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_two_apps_are_refused() {
+    let vendor = Vendor::open().await;
+    let who = json!({ "ok": true, "team": "T", "user": "talaria", "team_id": "T1", "user_id": "UBOT",
+        "bot_id": "B1", "app_id": "A2" });
+    vendor.http.fault("auth.test", Fault::Instead(Reply::json(&who)));
+    let settings = serde_json::from_value(vendor.settings()).unwrap();
+    let connected = Slack::connect(settings, super::ports(&vendor, super::Lent::default())).await;
+    match connected {
+        Err(ConnectError::Refused { problem, .. }) => {
+            assert!(problem.contains("two different apps"))
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("connected"),
+    }
+}
+
+#[test]
+fn a_token_is_never_shown() {
+    let settings = json!({ "bot_token": "xoxb-private", "app_token": "xapp-private",
+        "signing_secret": "private" });
+    let settings: super::super::Settings = serde_json::from_value(settings).unwrap();
+    assert!(!format!("{settings:?}").contains("private"));
+}

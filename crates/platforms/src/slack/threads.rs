@@ -1,0 +1,229 @@
+//! Which threads we take part in, and what was said in one before we were asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use talaria_clock::Clock;
+use talaria_model::{Address, Author, Overheard, Quote, SenderKind, Timestamp};
+use talaria_platform::Archive;
+
+use super::api::{Api, Body};
+use super::decode::{self, Part};
+use super::directory::Directory;
+use super::shelf::Shelf;
+use super::text::{self, Names};
+use super::wire::MessageEvent;
+use super::workspaces::Workspace;
+
+/// Threads that are remembered.
+const THREADS: usize = 5_000;
+
+/// Longer than anybody leaves a thread alone and comes back without a mention.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How many messages of a thread are read when we are first spoken to in it.
+const CONTEXT: usize = 30;
+
+/// The most of one message.
+const LONGEST: usize = 2_000;
+
+/// Slack waits three seconds for the acknowledgement of an event.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Knows the threads of an account.
+pub(super) struct Threads {
+    archive: Arc<dyn Archive>,
+    clock: Arc<dyn Clock>,
+    known: Shelf<(String, String), Known>,
+    /// Where somebody was last active in a chat.
+    latest: Shelf<(String, String), String>,
+    /// The newest message of somebody else in a chat.
+    newest: Shelf<String, String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    part: Part,
+    context: Context,
+}
+
+/// Whether the agent has seen what was said in a thread before it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Context {
+    Given,
+    Missing,
+}
+
+/// What was said in a thread before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Before {
+    pub(super) overheard: Vec<Overheard>,
+    /// What the thread is about, when we began it.
+    pub(super) quote: Option<Quote>,
+}
+
+#[derive(Deserialize)]
+struct Replies {
+    #[serde(default)]
+    messages: Vec<MessageEvent>,
+}
+
+impl Threads {
+    pub(super) fn new(archive: Arc<dyn Archive>, clock: Arc<dyn Clock>) -> Self {
+        let (known, latest) = (Shelf::of(THREADS), Shelf::of(THREADS));
+        Self { archive, clock, known, latest, newest: Shelf::of(THREADS) }
+    }
+
+    /// Whether we take part in a thread. What this process has not seen, the archive knows.
+    pub(super) async fn part(&self, at: &Address) -> Part {
+        let Some(key) = key(at) else { return Part::None };
+        if let Some(known) = self.known.get(&key, self.now()) {
+            return known.part;
+        }
+        let recorded = self.archive.history(at, None, 1).await;
+        let known = match recorded {
+            Ok(entries) if !entries.is_empty() => {
+                Known { part: Part::Taken, context: Context::Given }
+            }
+            Ok(_) => Known { part: Part::None, context: Context::Missing },
+            // Not remembered: it can be asked again.
+            Err(_) => return Part::None,
+        };
+        self.known.put(key, known, self.now(), KEPT);
+        known.part
+    }
+
+    /// We have spoken in a thread.
+    pub(super) fn spoke(&self, chat: &str, thread: &str) {
+        let key = (chat.to_owned(), thread.to_owned());
+        let context = match self.known.get(&key, self.now()) {
+            Some(known) => known.context,
+            None => Context::Missing,
+        };
+        self.known.put(key, Known { part: Part::Taken, context }, self.now(), KEPT);
+    }
+
+    /// We were spoken to in a thread, and know what was said in it before.
+    pub(super) fn joined(&self, chat: &str, thread: &str) {
+        let key = (chat.to_owned(), thread.to_owned());
+        let known = Known { part: Part::Taken, context: Context::Given };
+        self.known.put(key, known, self.now(), KEPT);
+    }
+
+    /// Somebody said something somewhere.
+    pub(super) fn heard(&self, at: &Address, user: &str, message: Option<&str>) {
+        let chat = at.chat.id.as_str();
+        if let Some(thread) = &at.thread {
+            let key = (chat.to_owned(), user.to_owned());
+            self.latest.put(key, thread.to_string(), self.now(), KEPT);
+        }
+        if let Some(message) = message {
+            self.newest.put(chat.to_owned(), message.to_owned(), self.now(), KEPT);
+        }
+    }
+
+    /// Where somebody was last active in a chat. A slash command does not say to which thread it
+    /// belongs; it is about what its giver did last.
+    pub(super) fn latest(&self, chat: &str, user: &str) -> Option<String> {
+        self.latest.get(&(chat.to_owned(), user.to_owned()), self.now())
+    }
+
+    /// The newest message of somebody else in a chat.
+    pub(super) fn newest(&self, chat: &str) -> Option<String> {
+        self.newest.get(&chat.to_owned(), self.now())
+    }
+
+    /// What was said in a thread before the message `ts`, the first time that we are spoken to in it.
+    pub(super) async fn before(
+        &self,
+        at: &Address,
+        ts: &str,
+        workspace: &Workspace,
+        api: &Api,
+        directory: &Directory,
+    ) -> Before {
+        let Some(key) = key(at) else { return Before::default() };
+        let known = self.known.get(&key, self.now());
+        if known.is_some_and(|known| known.context == Context::Given) {
+            return Before::default();
+        }
+        let (chat, thread) = key;
+        // What an earlier connection has heard there is in the conversation already.
+        if self.archive.history(at, None, 1).await.is_ok_and(|entries| !entries.is_empty()) {
+            self.joined(&chat, &thread);
+            return Before::default();
+        }
+        let fields = vec![
+            ("channel", chat.clone()),
+            ("ts", thread.clone()),
+            ("latest", ts.to_owned()),
+            ("limit", CONTEXT.to_string()),
+        ];
+        let read = async {
+            let asked = api.call("conversations.replies", &workspace.token, Body::Form(fields));
+            let Replies { messages } = asked.await?;
+            Ok::<_, super::api::ApiError>(before(messages, ts, workspace, directory).await)
+        };
+        let before = tokio::select! {
+            before = read => before,
+            () = self.clock.sleep(PATIENCE) => {
+                tracing::debug!("what was said in a thread takes too long");
+                Ok(Before::default())
+            }
+        };
+        self.joined(&chat, &thread);
+        before
+            .inspect_err(|error| tracing::debug!(%error, "what was said in a thread is not told"))
+            .unwrap_or_default()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+fn key(at: &Address) -> Option<(String, String)> {
+    at.thread.as_ref().map(|thread| (at.chat.id.to_string(), thread.to_string()))
+}
+
+async fn before(
+    messages: Vec<MessageEvent>,
+    ts: &str,
+    workspace: &Workspace,
+    directory: &Directory,
+) -> Before {
+    let mut before = Before::default();
+    let messages = messages.into_iter().filter(|message| message.ts.as_deref() != Some(ts));
+    for (position, message) in messages.take(CONTEXT).enumerate() {
+        let unnamed = text::unnamed(&message.text);
+        let people = directory.people(workspace, &unnamed.people).await;
+        let named = std::iter::zip(unnamed.people, people);
+        let people = named.filter_map(|(id, person)| Some((id, person.name?))).collect();
+        let names = Names { people, ..Names::default() };
+        let said = text::readable(&message.text, &names);
+        let said: String = said.trim().chars().take(LONGEST).collect();
+        if said.is_empty() {
+            continue;
+        }
+        if decode::is_ours(&message, &workspace.us) {
+            // What we said later is in the conversation already.
+            if position == 0 {
+                before.quote = Some(Quote { text: said, author: Author::Us });
+            }
+            continue;
+        }
+        let id = message.user.as_deref().or(message.bot_id.as_deref());
+        let shown = message.username.as_deref().map(str::to_owned);
+        let name = match (shown, id) {
+            (Some(name), _) => Some(name),
+            (None, Some(id)) => directory.person(workspace, id).await.name,
+            (None, None) => None,
+        };
+        let kind = if message.bot_id.is_some() { SenderKind::Bot } else { SenderKind::Person };
+        let name = name.or_else(|| id.map(str::to_owned)).unwrap_or_else(|| "somebody".into());
+        let name = if kind == SenderKind::Bot { format!("{name} (bot)") } else { name };
+        before.overheard.push(Overheard { name, text: said });
+    }
+    before
+}

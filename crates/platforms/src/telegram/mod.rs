@@ -1,0 +1,366 @@
+//! `telegram`: a bot on Telegram, by the Bot API.
+//!
+//! It listens by long polling or by a webhook, and speaks to Telegram's own server or to one that
+//! somebody runs themselves. Nobody can ask Telegram what a bot has said, so that a message whose
+//! confirmation was lost stays unconfirmed.
+
+mod albums;
+mod api;
+mod choices;
+mod client;
+mod contents;
+mod decode;
+mod ears;
+mod encode;
+mod library;
+mod menu;
+mod outgoing;
+mod places;
+mod poll;
+mod presses;
+mod refusal;
+mod webhook;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::FutureExt;
+use reqwest::Url;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, json};
+use talaria_clock::Clock;
+use talaria_model::{
+    Bucket, Capabilities, ChatKind, Choices as Offers, Deletes, Drafts, Edits, Files as FileLimit,
+    Idempotency, Ids, Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit,
+};
+use talaria_platform::{
+    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Secrecy,
+    Spec, Startup, Surface,
+};
+
+use api::{User, WebhookState};
+use choices::Choices;
+use client::Client;
+use decode::Us;
+use ears::{Ears, Memory};
+use encode::{LinkPreviews, arguments};
+use library::{Files, Shelf};
+use outgoing::Speaker;
+use places::{Bounded, Places};
+use words::Names;
+
+/// The address of the API.
+const TELEGRAM: &str = "https://api.telegram.org";
+
+/// How long one question may take while connecting.
+const ASK: Duration = Duration::from_secs(9);
+
+/// What Telegram's own server takes.
+const LARGEST_UPLOAD: u64 = 50 * 1024 * 1024;
+
+/// What a server of one's own takes.
+const LARGEST_LOCAL_UPLOAD: u64 = 2000 * 1024 * 1024;
+
+/// Everything that a bot says and changes in a group counts against twenty in a minute.
+const IN_GROUPS: Duration = Duration::from_secs(3);
+
+const BETWEEN_TWO: Duration = Duration::from_secs(1);
+
+/// The platform.
+pub struct Telegram;
+
+/// How a bot is set up.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The bot's token, as @BotFather gave it.
+    token: Secret,
+    /// The address of the Bot API server, if you run your own.
+    #[serde(default = "telegram")]
+    base_url: String,
+    /// The address under which that server's files are found, if it is another one.
+    #[serde(default)]
+    base_file_url: Option<String>,
+    /// Whether the Bot API server is your own, was started with `--local`, and shares its disk with the
+    /// gateway. Files of up to 2 GB can then be sent and received.
+    #[serde(default)]
+    local_mode: bool,
+    /// The public address that Telegram sends updates to, such as
+    /// `https://bot.example.org/in/telegram/webhook`. Without one, the gateway asks for updates.
+    #[serde(default)]
+    webhook_url: Option<String>,
+    /// What Telegram proves itself with to that address: up to 256 of `A-Z a-z 0-9 _ -`. Needed with
+    /// `webhook_url`.
+    #[serde(default)]
+    webhook_secret: Option<Secret>,
+    /// Whether links are shown without a preview of the page behind them.
+    #[serde(default)]
+    disable_link_previews: bool,
+    /// Whether 👀 is put on a message while it is worked on, and 👍 or 👎 afterwards.
+    #[serde(default)]
+    reactions: bool,
+    /// Whether answers in private chats are shown while they are written without being messages yet.
+    #[serde(default = "yes")]
+    drafts: bool,
+}
+
+fn telegram() -> String {
+    TELEGRAM.to_owned()
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Platform for Telegram {
+    const SPEC: Spec = Spec {
+        name: "telegram",
+        label: "Telegram",
+        about: "A bot on Telegram, in private chats, groups, forums and channels.",
+        capabilities: Capabilities {
+            text: TextLimit { max: encode::LONGEST_TEXT as u32, unit: Unit::Utf16 },
+            markup: Markup::Entities,
+            edits: Edits::Every(BETWEEN_TWO),
+            // A sign of life counts as one of them: forty in half a minute.
+            drafts: Drafts::Every(BETWEEN_TWO),
+            // What is older than two days stays.
+            deletes: Deletes::Anytime,
+            choices: Offers::Buttons { max: 100 },
+            reactions: Reactions::Emoji,
+            marks: Marks::Shown,
+            pace: Pace {
+                account: Some(Bucket { burst: 30, every: Duration::from_millis(34) }),
+                chat: Some(Bucket { burst: 3, every: BETWEEN_TWO }),
+            },
+            typing: Typing::Fades(Duration::from_secs(5)),
+            files: FileLimit::UpTo(LARGEST_UPLOAD),
+            reply_within: None,
+            idempotency: Idempotency::None,
+        },
+        note: Some(
+            "People read on Telegram, mostly on a phone. Bold, italic, code, quotes, links and lists \
+             are shown; headings become bold lines, and wide tables are hard to read.",
+        ),
+        bursts: Bursts {
+            // Clients split at 4,096 and say so nowhere.
+            split_at: Some(4000),
+            text: Duration::from_secs(1),
+            album: Duration::from_millis(800),
+            pictures: Duration::from_millis(800),
+        },
+        ids: Ids::Hideable,
+        identity: Identity::Anyone,
+        startup: Startup::Configured,
+        asks: &[
+            Ask {
+                setting: "token",
+                question: "The bot's token, from @BotFather",
+                variable: "TELEGRAM_BOT_TOKEN",
+                secrecy: Secrecy::Secret,
+                need: Need::Required,
+            },
+            Ask {
+                setting: "webhook_url",
+                question: "The public address for updates (empty: the gateway asks for them)",
+                variable: "TELEGRAM_WEBHOOK_URL",
+                secrecy: Secrecy::Open,
+                need: Need::Optional,
+            },
+            Ask {
+                setting: "webhook_secret",
+                question: "What Telegram proves itself with to that address",
+                variable: "TELEGRAM_WEBHOOK_SECRET",
+                secrecy: Secrecy::Secret,
+                need: Need::Optional,
+            },
+        ],
+        guide: include_str!("guide.md"),
+    };
+
+    type Settings = Settings;
+
+    fn capabilities(settings: &Settings, chat: ChatKind) -> Capabilities {
+        let account = Self::SPEC.capabilities.pace.account;
+        let in_group = Capabilities {
+            edits: Edits::Every(IN_GROUPS),
+            drafts: Drafts::Never,
+            pace: Pace { account, chat: Some(Bucket { burst: 5, every: IN_GROUPS }) },
+            ..Self::SPEC.capabilities
+        };
+        let can = match chat {
+            ChatKind::Dm if settings.drafts => Self::SPEC.capabilities,
+            ChatKind::Dm => Capabilities { drafts: Drafts::Never, ..Self::SPEC.capabilities },
+            ChatKind::Group | ChatKind::Forum | ChatKind::Thread => in_group,
+            ChatKind::Channel => Capabilities { typing: Typing::Never, ..in_group },
+        };
+        Capabilities {
+            marks: if settings.reactions { Marks::Shown } else { Marks::Never },
+            files: FileLimit::UpTo(match settings.local_mode {
+                true => LARGEST_LOCAL_UPLOAD,
+                false => LARGEST_UPLOAD,
+            }),
+            ..can
+        }
+    }
+
+    async fn check(settings: Settings, _: Arc<dyn Clock>) -> Result<Checked, ConnectError> {
+        let hears_by = settings.hears_by()?;
+        let client = settings.client()?;
+        let us = who_we_are(&client).await?;
+        let mut remarks = Vec::new();
+        if !us.can_read_all_group_messages {
+            remarks.push(
+                "In groups the bot hears only commands and answers to it. To let it hear everything, \
+                 send /setprivacy to @BotFather, choose Disable, and add the bot to its groups again."
+                    .into(),
+            );
+        }
+        if !us.can_join_groups {
+            remarks
+                .push("The bot cannot be added to groups (/setjoingroups at @BotFather).".into());
+        }
+        let webhook = webhook_state(&client).await?;
+        if let Hears::Poll = hears_by
+            && !webhook.url.is_empty()
+        {
+            remarks.push(format!(
+                "Something receives this bot's messages at {}; it will stop when this account connects.",
+                host(&webhook.url)
+            ));
+        }
+        let name = us.username.as_ref().map(|name| format!("@{name}")).unwrap_or_else(|| us.name());
+        Ok(Checked { name: Some(name), remarks })
+    }
+
+    async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
+        let hears_by = settings.hears_by()?;
+        let client = Arc::new(settings.client()?);
+        let us = who_we_are(&client).await?;
+        let names = Names { id: us.id, username: us.username };
+        let places = Arc::<Places>::default();
+        let choices = Arc::new(Choices::open(&ports.folder));
+        let bot = names.id;
+        let ears = Ears {
+            us: Us { account: ports.account, names, hears_all: us.can_read_all_group_messages },
+            places: places.clone(),
+            choices: choices.clone(),
+            clock: ports.clock.clone(),
+            memory: Mutex::new(Memory::default()),
+        };
+        let (menu, folder, asking) = (ports.menu, ports.folder, client.clone());
+        let chores = vec![async move { menu::publish(asking, &folder, &menu).await }.boxed()];
+        let incoming = match hears_by {
+            Hears::Poll => {
+                stop_webhook(&client).await?;
+                let from = ports.cursor.as_ref().and_then(|cursor| poll::position(bot, cursor));
+                Incoming::Stream(poll::arrivals(client.clone(), ears, from, chores))
+            }
+            Hears::Webhook { url, secret } => {
+                webhook::set(&client, &url, &secret).await.map_err(|error| error.of_connect())?;
+                let (routes, arrivals) = webhook::listen(client.clone(), ears, url, secret, chores);
+                Incoming::Served { on: Surface::Webhook, routes, arrivals }
+            }
+        };
+        let speaker = Speaker {
+            client: client.clone(),
+            files: ports.files,
+            clock: ports.clock,
+            choices,
+            places,
+            previews: match settings.disable_link_previews {
+                true => LinkPreviews::Hidden,
+                false => LinkPreviews::Shown,
+            },
+            begun: Mutex::new(Bounded::default()),
+        };
+        let shelf = if settings.local_mode { Shelf::Local } else { Shelf::Remote };
+        Ok(Link {
+            incoming,
+            outgoing: Arc::new(speaker),
+            library: Some(Arc::new(Files { client, shelf })),
+        })
+    }
+}
+
+/// How updates reach us.
+enum Hears {
+    Poll,
+    Webhook { url: String, secret: Secret },
+}
+
+impl Settings {
+    fn client(&self) -> Result<Client, ConnectError> {
+        let refused = |problem, hint: &str| ConnectError::Refused { problem, hint: hint.into() };
+        let client = Client::new(&self.base_url, self.base_file_url.as_deref(), self.token.clone())
+            .map_err(|problem| refused(problem, "write it as https://host or http://host:port"))?;
+        if client.bot().is_none() {
+            let hint = "a token looks like 123456:ABC-DEF1234; get one from @BotFather";
+            return Err(refused("the token is none".into(), hint));
+        }
+        Ok(client)
+    }
+
+    fn hears_by(&self) -> Result<Hears, ConnectError> {
+        let Some(url) = self.webhook_url.clone().filter(|url| !url.is_empty()) else {
+            return Ok(Hears::Poll);
+        };
+        let refused = |problem: &str, hint: &str| {
+            Err(ConnectError::Refused { problem: problem.into(), hint: hint.into() })
+        };
+        let is_own_server = self.base_url != TELEGRAM;
+        let fits = Url::parse(&url).is_ok_and(|url| {
+            let known = matches!(url.port_or_known_default(), Some(443 | 80 | 88 | 8443));
+            is_own_server || (url.scheme() == "https" && known)
+        });
+        if !fits {
+            return refused(
+                "webhook_url is not an address that Telegram calls",
+                "use https on port 443, 80, 88 or 8443",
+            );
+        }
+        match self.webhook_secret.clone() {
+            Some(secret) if webhook::is_secret(secret.expose()) => {
+                Ok(Hears::Webhook { url, secret })
+            }
+            Some(_) => {
+                refused("webhook_secret cannot be used", "use 1 to 256 letters, digits, _ and -")
+            }
+            None => refused(
+                "webhook_url is set without webhook_secret",
+                "set webhook_secret to a long random word: without it anybody could speak for Telegram",
+            ),
+        }
+    }
+}
+
+async fn who_we_are(client: &Client) -> Result<User, ConnectError> {
+    client.ask("getMe", &Map::new(), ASK).await.map_err(|failure| failure.of_connect())
+}
+
+async fn webhook_state(client: &Client) -> Result<WebhookState, ConnectError> {
+    client.ask("getWebhookInfo", &Map::new(), ASK).await.map_err(|failure| failure.of_connect())
+}
+
+/// Nobody can ask for updates that are sent somewhere. What has not been sent yet is kept for us.
+async fn stop_webhook(client: &Client) -> Result<(), ConnectError> {
+    let state = webhook_state(client).await?;
+    if state.url.is_empty() {
+        return Ok(());
+    }
+    tracing::warn!(at = host(&state.url), "this bot's updates were sent elsewhere; that ends here");
+    let body = arguments(json!({ "drop_pending_updates": false }));
+    let deleted = client.ask::<bool>("deleteWebhook", &body, ASK).await;
+    deleted.map(|_| ()).map_err(|failure| failure.of_connect())
+}
+
+/// The path can be what keeps a webhook secret.
+fn host(url: &str) -> String {
+    let url = Url::parse(url).ok();
+    url.and_then(|url| url.host_str().map(str::to_owned))
+        .unwrap_or_else(|| "another address".into())
+}

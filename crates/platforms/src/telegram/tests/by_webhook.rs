@@ -1,0 +1,228 @@
+//! What every platform must do, by webhook; and who may call it.
+
+use std::path::PathBuf;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use talaria_model::{Inbound, InboundKind, Seq};
+use talaria_platform::{Registration, Surface};
+use talaria_testkit::platform_contract::{PlatformHarness, Shown, Told};
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+use super::by_poll::{shown_of, watched};
+use super::*;
+
+const SECRET: &str = "Aa0_-secret";
+
+const URL: &str = "https://bot.example.org/in/telegram/webhook";
+
+/// Telegram, calling.
+struct Calling {
+    vendor: Vendor,
+    folder: TempDir,
+    routes: Router,
+    held: watch::Receiver<bool>,
+}
+
+fn with_webhook(vendor: &Vendor) -> Value {
+    let mut settings = vendor.settings();
+    settings["webhook_url"] = json!(URL);
+    settings["webhook_secret"] = json!(SECRET);
+    settings
+}
+
+fn call(secret: Option<&str>, body: impl Into<Body>) -> Request<Body> {
+    let mut request = Request::post("/webhook").header("content-type", "application/json");
+    if let Some(secret) = secret {
+        request = request.header("X-Telegram-Bot-Api-Secret-Token", secret);
+    }
+    request.body(body.into()).unwrap()
+}
+
+async fn status(routes: &Router, request: Request<Body>) -> StatusCode {
+    routes.clone().oneshot(request).await.unwrap().status()
+}
+
+#[async_trait(?Send)]
+impl PlatformHarness for Calling {
+    async fn open() -> Self {
+        let (_, held) = watch::channel(false);
+        let folder = TempDir::new().unwrap();
+        Self { vendor: Vendor::open().await, folder, routes: Router::new(), held }
+    }
+
+    fn registration() -> Registration {
+        Registration::of::<Telegram>()
+    }
+
+    fn settings(&self) -> Value {
+        with_webhook(&self.vendor)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    async fn attach(&mut self, incoming: Incoming) -> Arrivals {
+        let Incoming::Served { on, routes, arrivals } = incoming else { panic!("it is served") };
+        assert_eq!(on, Surface::Webhook);
+        self.routes = routes;
+        let (arrivals, held) = watched(arrivals);
+        self.held = held;
+        arrivals
+    }
+
+    fn say(&mut self, number: u64, text: &str) -> BoxFuture<'static, Told> {
+        let update = said(700_000 + i64::try_from(number).unwrap(), text);
+        let routes = self.routes.clone();
+        async move {
+            match status(&routes, call(Some(SECRET), update.to_string())).await {
+                StatusCode::OK => Told::Safe,
+                StatusCode::SERVICE_UNAVAILABLE => Told::TryAgain,
+                status => panic!("{status}"),
+            }
+        }
+        .boxed()
+    }
+
+    async fn shown(&mut self) -> Shown {
+        shown_of(self.vendor.shown().await)
+    }
+
+    async fn disturb(&mut self, number: usize) -> bool {
+        let update = said(1, "hello").to_string();
+        let request = match number {
+            0 => call(Some(SECRET), "this is not JSON"),
+            1 => call(Some(SECRET), vec![0xff, 0xfe]),
+            2 => call(Some(SECRET), vec![b' '; 2 * 1024 * 1024]),
+            3 => call(Some(SECRET), "[".repeat(100_000)),
+            4 => call(Some(SECRET), "{}"),
+            5 => call(None, update),
+            6 => call(Some("aA0_-SECRET"), update),
+            7 => Request::get("/webhook").body(Body::empty()).unwrap(),
+            _ => return false,
+        };
+        let status = status(&self.routes, request).await;
+        assert!(status.is_client_error(), "disturbance {number}: {status}");
+        true
+    }
+
+    async fn hung_up(&mut self) {
+        let _ = self.held.wait_for(|held| !held).await;
+        let update = said(1, "anybody?").to_string();
+        let status = status(&self.routes, call(Some(SECRET), update)).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "what nobody stores is sent again");
+    }
+}
+
+talaria_testkit::platform_contract!(contract, Calling);
+
+/// A webhook and who listens behind it.
+struct Hook {
+    vendor: Vendor,
+    routes: Router,
+    arrivals: Arrivals,
+    _folder: TempDir,
+}
+
+async fn hook() -> Hook {
+    let vendor = Vendor::open().await;
+    let folder = TempDir::new().unwrap();
+    let with = settings(with_webhook(&vendor));
+    let ports = Ports { clock: Arc::new(Hurried::default()), ..ports(folder.path(), None) };
+    let link = Telegram::connect(with, ports).await.unwrap();
+    let Incoming::Served { routes, arrivals, .. } = link.incoming else { panic!("it is served") };
+    Hook { vendor, routes, arrivals, _folder: folder }
+}
+
+impl Hook {
+    /// An update is posted and stored.
+    async fn hear(&mut self, update: &Value, verdict: &Verdict) -> (Inbound, StatusCode) {
+        let calling = status(&self.routes, call(Some(SECRET), update.to_string()));
+        let storing = async {
+            let batch = loop {
+                match self.arrivals.next().await {
+                    Some(Ok(Arrival::Batch(batch))) => break batch,
+                    Some(Ok(Arrival::Alive)) => {}
+                    _ => panic!("an update"),
+                }
+            };
+            let inbound = batch.events[0].clone();
+            commit(batch, verdict);
+            inbound
+        };
+        let (status, inbound) = tokio::join!(calling, storing);
+        (inbound, status)
+    }
+}
+
+#[tokio::test]
+async fn telegram_is_told_where_to_call_and_with_which_secret() {
+    let hook = hook().await;
+    let expected = json!({
+        "url": URL,
+        "secret_token": SECRET,
+        "allowed_updates": [
+            "message", "edited_message", "channel_post", "callback_query",
+            "stopped_message_generation",
+        ],
+    });
+    assert_eq!(hook.vendor.asked("setWebhook"), [expected]);
+    assert!(hook.vendor.asked("getUpdates").is_empty());
+}
+
+#[tokio::test]
+async fn nobody_without_the_secret_is_heard() {
+    let hook = hook().await;
+    let update = said(1, "hello").to_string();
+    let longer = format!("{SECRET}x");
+    for secret in [None, Some(""), Some("Aa0_-secre"), Some("aa0_-secret"), Some(longer.as_str())] {
+        let status = status(&hook.routes, call(secret, update.clone())).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{secret:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_nothing_for_a_session_is_taken_for_good() {
+    let hook = hook().await;
+    for update in [
+        json!({ "update_id": 1, "my_chat_member": {} }),
+        json!({ "update_id": 2, "message": { "text": ["not", "a", "message"] } }),
+        json!({ "update_id": 3, "later_kind": {} }),
+    ] {
+        let status = status(&hook.routes, call(Some(SECRET), update.to_string())).await;
+        assert_eq!(status, StatusCode::OK, "it would come again for a day: {update}");
+    }
+}
+
+#[tokio::test]
+async fn a_press_is_answered_after_it_was_stored() {
+    let mut hook = hook().await;
+    let press: Value = serde_json::from_str(include_str!("../fixtures/press.json")).unwrap();
+    let (inbound, status) = hook.hear(&press, &Verdict::Journalled(Seq(1))).await;
+    assert!(matches!(inbound.kind, InboundKind::Pressed(_)));
+    assert_eq!(status, StatusCode::OK);
+    let answer = json!({ "callback_query_id": "4382bfdwdsb323b2d9" });
+    assert_eq!(hook.vendor.asked("answerCallbackQuery"), [answer]);
+    let (_, status) = hook.hear(&press, &Verdict::Denied).await;
+    assert_eq!(status, StatusCode::OK);
+    let denied = &hook.vendor.asked("answerCallbackQuery")[1];
+    assert_eq!(denied["text"], "You are not allowed to do this.");
+}
+
+#[tokio::test]
+async fn telegram_says_whether_it_reaches_us() {
+    let mut hook = hook().await;
+    assert!(matches!(hook.arrivals.next().await, Some(Ok(Arrival::Alive))), "it does");
+    hook.vendor.truth().webhook["url"] = json!("https://elsewhere.example.org/");
+    match hook.arrivals.next().await {
+        Some(Err(LinkError::Conflict { reason })) => {
+            assert!(reason.contains("a bot of its own"), "{reason}");
+        }
+        _ => panic!("somebody else has taken the bot"),
+    }
+}

@@ -1,0 +1,223 @@
+//! Listening by being called: Telegram posts each update to our address and takes any 2xx for a
+//! receipt. What it does not get one for it posts again, for a day.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt, stream};
+use serde_json::value::RawValue;
+use serde_json::{Map, json};
+use sha2::{Digest, Sha256};
+use talaria_clock::Clock;
+use talaria_model::{Secret, Timestamp};
+use talaria_platform::{Ack, Arrival, Arrivals, Batch, Committed, LinkError};
+use tokio::sync::{mpsc, oneshot};
+
+use super::api::WebhookState;
+use super::client::Client;
+use super::decode;
+use super::ears::{Ears, HEARD, Heard};
+use super::encode::arguments;
+use super::poll::Chore;
+use super::presses::Answer;
+use super::refusal::Failure;
+
+/// Telegram's own updates are at most half as long.
+const LONGEST: usize = 1024 * 1024;
+
+/// How many updates wait for their commit. Telegram waits with the others.
+const WAITING: usize = 64;
+
+/// How often Telegram is asked whether it can still reach us.
+const PROBE: Duration = Duration::from_secs(25);
+
+const ASK: Duration = Duration::from_secs(15);
+
+const SECRET: &str = "x-telegram-bot-api-secret-token";
+
+/// Whether a text can be the secret: 1 to 256 of `A-Za-z0-9_-`.
+pub(super) fn is_secret(text: &str) -> bool {
+    (1..=256).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// Tells Telegram where to post.
+pub(super) async fn set(client: &Client, url: &str, secret: &Secret) -> Result<(), Failure> {
+    let body = arguments(json!({
+        "url": url,
+        "secret_token": secret.expose(),
+        "allowed_updates": HEARD,
+    }));
+    client.ask::<bool>("setWebhook", &body, ASK).await.map(|_| ())
+}
+
+/// What Telegram posts to, and what comes of it.
+pub(super) fn listen(
+    client: Arc<Client>,
+    ears: Ears,
+    url: String,
+    secret: Secret,
+    chores: Vec<Chore>,
+) -> (Router, Arrivals) {
+    let (heard, waiting) = mpsc::channel(WAITING);
+    let clock = ears.clock.clone();
+    let gate = Arc::new(Gate { client: client.clone(), ears, secret, heard });
+    let routes = Router::new()
+        .route("/webhook", post(update))
+        .layer(DefaultBodyLimit::max(LONGEST))
+        .with_state(gate);
+    let probe = Probe { client, since: clock.now(), clock, url };
+    let chores = chores.into_iter().collect();
+    let calls = Calls { waiting, probing: probe.later(), chores };
+    (routes, stream::unfold(calls, Calls::next).boxed())
+}
+
+struct Gate {
+    client: Arc<Client>,
+    ears: Ears,
+    secret: Secret,
+    heard: mpsc::Sender<Batch>,
+}
+
+/// Takes an update in. The body of the answer stays empty: Telegram would carry out what it says.
+async fn update(State(gate): State<Arc<Gate>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    if !is_telegram(&headers, &gate.secret) {
+        return StatusCode::FORBIDDEN;
+    }
+    let Ok(update) = serde_json::from_slice::<Box<RawValue>>(&body) else {
+        return StatusCode::BAD_REQUEST;
+    };
+    let Some(number) = decode::number(&update) else { return StatusCode::BAD_REQUEST };
+    let event = match gate.ears.hear(number, &update) {
+        Heard::Event(event) => event,
+        Heard::Nothing { press } => {
+            if let Some(press) = press {
+                Answer::quiet(press).give(&gate.client).await;
+            }
+            return StatusCode::OK;
+        }
+    };
+    let (stored, committed) = oneshot::channel();
+    let ack = Ack::with(move |Committed(verdicts)| {
+        // Nobody waits any more when Telegram has hung up; it will post again.
+        let _ = stored.send(verdicts);
+    });
+    let batch = Batch { events: vec![event.inbound], cursor: None, ack };
+    if gate.heard.send(batch).await.is_err() {
+        return StatusCode::SERVICE_UNAVAILABLE;
+    }
+    match committed.await {
+        Ok(verdicts) => {
+            if let Some(press) = event.press {
+                Answer::to(press, verdicts.first()).give(&gate.client).await;
+            }
+            StatusCode::OK
+        }
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// Whether a request has the secret. Digests are compared, so that the time it takes says nothing of it.
+fn is_telegram(headers: &HeaderMap, secret: &Secret) -> bool {
+    let digest = |bytes: &[u8]| Sha256::digest(bytes);
+    headers
+        .get(SECRET)
+        .is_some_and(|given| digest(given.as_bytes()) == digest(secret.expose().as_bytes()))
+}
+
+/// Updates that wait for their commit, and the question whether we can be reached.
+struct Calls {
+    waiting: mpsc::Receiver<Batch>,
+    probing: Probing,
+    chores: FuturesUnordered<Chore>,
+}
+
+type Probing = BoxFuture<'static, (Result<Reached, LinkError>, Probe)>;
+
+/// Whether Telegram reaches us, by its own account.
+enum Reached {
+    Yes,
+    Unknown,
+}
+
+impl Calls {
+    async fn next(mut self) -> Option<(Result<Arrival, LinkError>, Self)> {
+        loop {
+            tokio::select! {
+                biased;
+                batch = self.waiting.recv() => {
+                    return Some((Ok(Arrival::Batch(batch?)), self));
+                }
+                Some(()) = self.chores.next() => {}
+                (reached, probe) = &mut self.probing => {
+                    self.probing = probe.later();
+                    match reached {
+                        Ok(Reached::Yes) => return Some((Ok(Arrival::Alive), self)),
+                        Ok(Reached::Unknown) => {}
+                        Err(error) => return Some((Err(error), self)),
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct Probe {
+    client: Arc<Client>,
+    clock: Arc<dyn Clock>,
+    url: String,
+    /// When it was last asked.
+    since: Timestamp,
+}
+
+impl Probe {
+    fn later(mut self) -> Probing {
+        async move {
+            self.clock.sleep(PROBE).await;
+            let state = self.client.ask::<WebhookState>("getWebhookInfo", &Map::new(), ASK).await;
+            let since = std::mem::replace(&mut self.since, self.clock.now());
+            let reached = match state {
+                Ok(state) => self.read(&state, since),
+                Err(failure) => match failure.of_link() {
+                    error @ LinkError::Unauthorized { .. } => Err(error),
+                    error => {
+                        tracing::info!(%error, "Telegram cannot be asked whether it reaches us");
+                        Ok(Reached::Unknown)
+                    }
+                },
+            };
+            (reached, self)
+        }
+        .boxed()
+    }
+
+    fn read(&self, state: &WebhookState, since: Timestamp) -> Result<Reached, LinkError> {
+        if state.url != self.url {
+            return Err(LinkError::Conflict {
+                reason:
+                    "this bot's updates are sent to another address. Something else has changed \
+                         its webhook: give one of the two a bot of its own"
+                        .into(),
+            });
+        }
+        let failed =
+            state.last_error_date.map(|at| Timestamp::from_millis(at.saturating_mul(1000)));
+        if state.pending_update_count > 0 && failed.is_some_and(|at| at >= since) {
+            let reason = state.last_error_message.as_deref().unwrap_or("no reason given");
+            tracing::warn!(
+                reason,
+                waiting = state.pending_update_count,
+                "Telegram cannot reach us"
+            );
+            return Ok(Reached::Unknown);
+        }
+        Ok(Reached::Yes)
+    }
+}

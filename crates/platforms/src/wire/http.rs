@@ -1,0 +1,157 @@
+//! Requests to a vendor. Every answer is bounded, every wait has an end, and a failure says whether the
+//! request can have arrived.
+
+use std::net::IpAddr;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use futures::StreamExt;
+use reqwest::header::HeaderMap;
+use reqwest::{Client, RequestBuilder, StatusCode, Url};
+use serde::de::DeserializeOwned;
+use talaria_platform::{ByteStream, ConnectError, FetchError, LinkError, SendError};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The largest answer that is read.
+const LARGEST: usize = 8 * 1024 * 1024;
+
+/// What a vendor answered.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Reply {
+    /// The body as what it is expected to be.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.body)
+    }
+
+    /// How long the vendor asks us to wait, by its `Retry-After` in seconds.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        let seconds: f64 = self.headers.get("retry-after")?.to_str().ok()?.trim().parse().ok()?;
+        Duration::try_from_secs_f64(seconds.max(0.0)).ok()
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The request never left.
+    #[error("cannot be reached: {0}")]
+    Unreachable(String),
+    /// The request may have arrived.
+    #[error("no answer: {0}")]
+    Unanswered(String),
+}
+
+impl From<CallError> for SendError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Unreachable(reason) => Self::Unreachable { reason },
+            CallError::Unanswered(reason) => Self::Unconfirmed { reason },
+        }
+    }
+}
+
+impl From<CallError> for ConnectError {
+    fn from(error: CallError) -> Self {
+        Self::Unreachable { reason: error.to_string() }
+    }
+}
+
+impl From<CallError> for LinkError {
+    fn from(error: CallError) -> Self {
+        Self::Lost { reason: error.to_string() }
+    }
+}
+
+impl From<CallError> for FetchError {
+    fn from(error: CallError) -> Self {
+        Self::Unreachable { reason: error.to_string() }
+    }
+}
+
+/// The connections to vendors. Vendors on this machine are reached directly, all others through the proxy
+/// that the environment names, if any. Redirects are not followed: a token belongs to the address it was
+/// configured for.
+pub(crate) fn client(url: &Url) -> Result<Client, CallError> {
+    static AWAY: OnceLock<Result<Client, String>> = OnceLock::new();
+    static HERE: OnceLock<Result<Client, String>> = OnceLock::new();
+    let made = if is_this_machine(url) {
+        HERE.get_or_init(|| make(Client::builder().no_proxy()))
+    } else {
+        AWAY.get_or_init(|| make(Client::builder()))
+    };
+    made.clone().map_err(CallError::Unreachable)
+}
+
+fn make(builder: reqwest::ClientBuilder) -> Result<Client, String> {
+    builder
+        .connect_timeout(CONNECT)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("Talaria/", env!("CARGO_PKG_VERSION")))
+        .tcp_keepalive(Duration::from_secs(30))
+        // One connection carries many requests at once: a dead one has to be noticed before they all
+        // wait for it.
+        .http2_keep_alive_interval(Duration::from_secs(20))
+        .http2_keep_alive_timeout(Duration::from_secs(10))
+        .http2_keep_alive_while_idle(true)
+        .build()
+        .map_err(|error| without_address(error).to_string())
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// Sends a request and reads the whole answer.
+pub(crate) async fn call(request: RequestBuilder, limit: Duration) -> Result<Reply, CallError> {
+    let response = request.timeout(limit).send().await.map_err(failed)?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    let mut body = Vec::new();
+    let mut pieces = response.bytes_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece =
+            piece.map_err(|error| CallError::Unanswered(without_address(error).to_string()))?;
+        if body.len() + piece.len() > LARGEST {
+            return Err(CallError::Unanswered(format!(
+                "the answer is larger than {LARGEST} bytes"
+            )));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Reply { status, headers, body })
+}
+
+/// Sends a request and hands on the body as it comes.
+pub(crate) async fn stream(
+    request: RequestBuilder,
+    limit: Duration,
+) -> Result<(StatusCode, HeaderMap, ByteStream), CallError> {
+    let response = request.timeout(limit).send().await.map_err(failed)?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    let pieces = response
+        .bytes_stream()
+        .map(|piece| piece.map_err(|error| std::io::Error::other(without_address(error))));
+    Ok((status, headers, pieces.boxed()))
+}
+
+fn failed(error: reqwest::Error) -> CallError {
+    // A kept connection that turned out to be closed is replaced by the client itself.
+    let never_left = error.is_connect() || error.is_builder();
+    let reason = without_address(error).to_string();
+    if never_left { CallError::Unreachable(reason) } else { CallError::Unanswered(reason) }
+}
+
+/// Addresses can contain tokens.
+fn without_address(error: reqwest::Error) -> reqwest::Error {
+    error.without_url()
+}

@@ -1,0 +1,226 @@
+//! What an account answers of what it hears in chats of several people. Who is heard at all is decided
+//! before, by `access`.
+
+use std::collections::BTreeSet;
+
+use talaria_model::{Addressed, ChatKind, Inbound, InboundKind, SenderKind};
+
+/// What an account answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gate {
+    /// Whether it has to be spoken to.
+    pub mention: Mention,
+    /// Where it need not be.
+    pub free: Places,
+    /// Where it answers at all; everywhere when empty.
+    pub allowed: Places,
+    /// Where it never answers.
+    pub ignored: Places,
+    /// Whether it answers programs.
+    pub bots: Bots,
+    /// What becomes of what is said to others.
+    pub chatter: Chatter,
+}
+
+/// Whether an account has to be spoken to in chats of several people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mention {
+    /// By name, or by answering it.
+    #[default]
+    Required,
+    /// Everything is for it.
+    Unneeded,
+}
+
+/// Whether an account answers programs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Bots {
+    /// Never: two of them would not stop.
+    #[default]
+    Never,
+    /// When they speak to it, wherever that is.
+    WhenMentioned,
+    /// As it answers people.
+    LikePeople,
+}
+
+/// What becomes of what is said to others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Chatter {
+    /// Nothing.
+    #[default]
+    Ignored,
+    /// The agent reads it with the next message that is for it.
+    Overheard,
+}
+
+/// Chats and threads: a chat by its id, a thread as `chat:thread`, everything as `*`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places(pub BTreeSet<String>);
+
+impl Places {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether something happened in one of them. A thread is part of its chat.
+    fn contain(&self, inbound: &Inbound) -> bool {
+        let Self(places) = self;
+        let chat = &inbound.to.chat.id;
+        let chats = [Some(chat), inbound.source.parent.as_ref(), inbound.source.alt_chat.as_ref()];
+        let mut chats = chats.into_iter().flatten().map(|chat| chat.as_str());
+        let thread = inbound.to.thread.as_ref();
+        places.contains("*")
+            || chats.any(|chat| {
+                places.contains(chat)
+                    || thread.is_some_and(|thread| places.contains(&format!("{chat}:{thread}")))
+            })
+    }
+}
+
+/// What becomes of something that was heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attention {
+    /// It is answered.
+    Answer,
+    /// It is remembered until something is answered.
+    Overhear,
+    /// It is not answered, and why.
+    Ignore(&'static str),
+}
+
+impl Gate {
+    /// Decides about one event.
+    pub fn attend(&self, inbound: &Inbound) -> Attention {
+        let is_to_us = match &inbound.kind {
+            InboundKind::Said(message) | InboundKind::Edited(message) => {
+                message.addressed == Addressed::ToUs
+            }
+            // Nobody presses what is not ours.
+            InboundKind::Pressed(_) | InboundKind::Stopped => true,
+        };
+        match (inbound.from.kind, self.bots) {
+            (SenderKind::Bot, Bots::Never) => {
+                return Attention::Ignore("bots are not answered, because allow_bots is none");
+            }
+            (SenderKind::Bot, Bots::WhenMentioned) if !is_to_us => {
+                return Attention::Ignore("a bot is answered only when it speaks to us");
+            }
+            _ => {}
+        }
+        if inbound.to.chat.kind == ChatKind::Dm {
+            return Attention::Answer;
+        }
+        if !self.allowed.is_empty() && !self.allowed.contain(inbound) {
+            return Attention::Ignore("the chat is not among allowed_chats");
+        }
+        if self.ignored.contain(inbound) {
+            return Attention::Ignore("the chat is among ignored_chats");
+        }
+        let is_free = self.mention == Mention::Unneeded || self.free.contain(inbound);
+        match (is_to_us || is_free, self.chatter, &inbound.kind) {
+            (true, ..) => Attention::Answer,
+            (false, Chatter::Overheard, InboundKind::Said(_)) => Attention::Overhear,
+            (false, ..) => Attention::Ignore("it was not said to us, and require_mention is on"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::said;
+    use talaria_model::{ChatId, ChoiceId, Message, ThreadId};
+
+    /// `dm`, `group`, `thread` (of a group) or `post` (a thread that is a chat), and who speaks to whom:
+    /// `us`, `others`, `bot us`, `bot others`, `press`, `edit`.
+    fn event(place: &str, what: &str) -> Inbound {
+        let mut inbound = said("alice", "hello");
+        inbound.to.chat.id = ChatId::literal("c1");
+        inbound.to.chat.kind = match place {
+            "dm" => ChatKind::Dm,
+            "post" => ChatKind::Thread,
+            _ => ChatKind::Group,
+        };
+        match place {
+            "thread" => inbound.to.thread = Some(ThreadId::literal("t1")),
+            "post" => {
+                inbound.to.chat.id = ChatId::literal("t1");
+                inbound.source.parent = Some(ChatId::literal("c1"));
+            }
+            _ => {}
+        }
+        let addressed = match what.ends_with("us") {
+            true => Addressed::ToUs,
+            false => Addressed::ToOthers,
+        };
+        let message = Message { text: "/stop".into(), addressed, ..Message::default() };
+        inbound.kind = match what {
+            "press" => InboundKind::Pressed(ChoiceId::literal("yes")),
+            "edit" => InboundKind::Edited(message),
+            _ => InboundKind::Said(message),
+        };
+        if what.starts_with("bot") {
+            inbound.from.kind = SenderKind::Bot;
+        }
+        inbound
+    }
+
+    fn places(places: &[&str]) -> Places {
+        Places(places.iter().map(|&place| place.to_owned()).collect())
+    }
+
+    #[test]
+    fn what_is_answered_and_what_is_not() {
+        let usual = Gate::default;
+        let open = || Gate { mention: Mention::Unneeded, ..usual() };
+        let free = |list: &[&str]| Gate { free: places(list), ..usual() };
+        let only = |list: &[&str]| Gate { allowed: places(list), ..usual() };
+        let never = |list: &[&str]| Gate { ignored: places(list), ..open() };
+        let bots = |bots| Gate { bots, ..open() };
+        let overhearing = || Gate { chatter: Chatter::Overheard, ..usual() };
+        for (gate, place, what, expected) in [
+            (usual(), "dm", "us", "answer"),
+            (usual(), "dm", "others", "answer"),
+            (usual(), "group", "us", "answer"),
+            (usual(), "group", "others", "require_mention"),
+            (usual(), "group", "edit", "require_mention"),
+            (usual(), "group", "press", "answer"),
+            (usual(), "thread", "others", "require_mention"),
+            (open(), "group", "others", "answer"),
+            (free(&["c1"]), "group", "others", "answer"),
+            (free(&["c1"]), "thread", "others", "answer"),
+            (free(&["c1"]), "post", "others", "answer"),
+            (free(&["c1:t1"]), "thread", "others", "answer"),
+            (free(&["c1:t1"]), "group", "others", "require_mention"),
+            (free(&["*"]), "group", "others", "answer"),
+            (free(&["c2"]), "group", "others", "require_mention"),
+            (only(&["c2"]), "group", "us", "allowed_chats"),
+            (only(&["c2"]), "group", "press", "allowed_chats"),
+            (only(&["c2"]), "dm", "us", "answer"),
+            (only(&["c1"]), "group", "us", "answer"),
+            (only(&["c1"]), "group", "others", "require_mention"),
+            (only(&["c1:t1"]), "thread", "us", "answer"),
+            (only(&["c1:t1"]), "group", "us", "allowed_chats"),
+            (never(&["c1"]), "group", "us", "ignored_chats"),
+            (never(&["c1"]), "dm", "us", "answer"),
+            (never(&["c1:t1"]), "thread", "us", "ignored_chats"),
+            (never(&["c1:t1"]), "group", "others", "answer"),
+            (bots(Bots::Never), "dm", "bot us", "allow_bots"),
+            (bots(Bots::WhenMentioned), "group", "bot us", "answer"),
+            (bots(Bots::WhenMentioned), "group", "bot others", "speaks to us"),
+            (bots(Bots::LikePeople), "group", "bot others", "answer"),
+            (overhearing(), "group", "others", "overhear"),
+            (overhearing(), "group", "edit", "require_mention"),
+            (overhearing(), "group", "us", "answer"),
+        ] {
+            let attention = gate.attend(&event(place, what));
+            let found = match attention {
+                Attention::Answer => "answer",
+                Attention::Overhear => "overhear",
+                Attention::Ignore(why) => why,
+            };
+            assert!(found.contains(expected), "{place}, {what}: {found}, not {expected}; {gate:?}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What comes from the platform.
+
+use std::sync::Arc;
+
+use talaria_model::{Addressed, Edition, Inbound, InboundKind, Message, Overheard, Sender, Seq};
+
+use super::Step;
+use crate::Closed;
+use crate::command::{self, Parsed};
+use crate::rules::Edits;
+use crate::session::{Joins, Origin, Waiting};
+
+/// How much of what is said to others is remembered: the newest messages, and so much of each.
+const MOST_OVERHEARD: usize = 50;
+const LONGEST_OVERHEARD: usize = 500;
+
+impl Step<'_> {
+    pub(super) fn arrived(&mut self, seq: Seq, inbound: Inbound) {
+        self.comes_from(&inbound);
+        let Inbound { from, to, kind, .. } = inbound;
+        match kind {
+            InboundKind::Stopped => {
+                self.close(seq, Closed::Handled);
+                self.stop_all_before(seq);
+            }
+            InboundKind::Pressed(choice) => self.pressed(seq, from, choice),
+            InboundKind::Said(message) if message.addressed == Addressed::ToOthers => {
+                self.overhear(seq, &from, &message);
+            }
+            InboundKind::Said(message) => self.said(waiting(seq, from, to, message)),
+            InboundKind::Edited(message) => self.edited(waiting(seq, from, to, message)),
+        }
+    }
+
+    /// Parts of one message become one turn; what was changed of a part is read as it is.
+    pub(super) fn arrived_together(&mut self, rows: Vec<(Seq, Inbound)>) {
+        let mut parts: Vec<Waiting> = Vec::with_capacity(rows.len());
+        for (seq, inbound) in rows {
+            self.comes_from(&inbound);
+            match inbound.kind {
+                InboundKind::Said(message) => {
+                    parts.push(waiting(seq, inbound.from, inbound.to, message));
+                }
+                InboundKind::Edited(message) => {
+                    let changed = waiting(seq, inbound.from, inbound.to, message);
+                    match parts.iter_mut().find(|part| is_edition_of(&changed, part)) {
+                        Some(part) => {
+                            part.message.text = changed.message.text;
+                            self.close(seq, Closed::Handled);
+                        }
+                        None => self.edited(changed),
+                    }
+                }
+                InboundKind::Stopped | InboundKind::Pressed(_) => self.arrived(seq, inbound),
+            }
+        }
+        let rules = self.session.rules.clone();
+        let are_words = parts
+            .iter()
+            .all(|part| matches!(command::parse(&part.message.text, &rules.quick), Parsed::Words));
+        if let (Some(last), true) = (parts.last(), self.is_idle() && are_words) {
+            self.session.at = last.to.clone();
+            let expiry = self.session.expired(self.now);
+            self.session.active = self.now;
+            self.session.waiting.extend(parts);
+            return self.start_next(expiry);
+        }
+        for part in parts {
+            self.session.at = part.to.clone();
+            self.said(part);
+        }
+    }
+
+    fn comes_from(&mut self, inbound: &Inbound) {
+        let Inbound { from, to, source, .. } = inbound;
+        self.session.at = to.clone();
+        if source.chat_name.is_some() {
+            self.session.name.clone_from(&source.chat_name);
+        }
+        self.session.origin.get_or_insert_with(|| {
+            Arc::new(Origin { from: from.clone(), at: to.clone(), source: source.clone() })
+        });
+    }
+
+    fn said(&mut self, said: Waiting) {
+        match self.session.key.side {
+            Some(_) => self.begin_beside(said),
+            None => self.heard(said),
+        }
+    }
+
+    /// Somebody changed what they had said. What waits is read as it is; what is answered already stays
+    /// answered, unless the rules say otherwise.
+    fn edited(&mut self, changed: Waiting) {
+        let mut waiting = self.session.waiting.iter_mut();
+        match waiting.find(|said| is_edition_of(&changed, said)) {
+            Some(said) => {
+                said.message.text = changed.message.text;
+                self.close(changed.seq, Closed::Handled);
+            }
+            None if self.session.rules.edits == Edits::Answered => {
+                let edition = Edition::Changed;
+                self.said(Waiting { message: Message { edition, ..changed.message }, ..changed });
+            }
+            None => self.close(changed.seq, Closed::Ignored("changed after it was taken up")),
+        }
+    }
+
+    /// Something that was not said to us is read with the next thing that is.
+    fn overhear(&mut self, seq: Seq, from: &Sender, message: &Message) {
+        let overheard = &mut self.session.overheard;
+        overheard.drain(..(overheard.len() + 1).saturating_sub(MOST_OVERHEARD));
+        let text = message.text.chars().take(LONGEST_OVERHEARD).collect();
+        let name = from.name.clone().unwrap_or_else(|| from.id.to_string());
+        overheard.push(Overheard { name, text });
+        self.close(seq, Closed::Ignored("not said to us; read with the next message that is"));
+    }
+}
+
+fn waiting(seq: Seq, from: Sender, to: talaria_model::Address, message: Message) -> Waiting {
+    Waiting { seq, from, to, message, joins: Joins::Burst }
+}
+
+/// Whether something is another edition of what was said.
+fn is_edition_of(changed: &Waiting, said: &Waiting) -> bool {
+    said.message.id.is_some()
+        && said.message.id == changed.message.id
+        && said.to.chat == changed.to.chat
+        && said.from.is(&changed.from)
+}
