@@ -66,16 +66,50 @@ pub(crate) fn browser_packages(root: &Path) -> Result<()> {
 
 /// The LLM mock; returns the script to run with Node.
 pub(crate) fn aimock(root: &Path) -> Result<PathBuf> {
+    Ok(node_packages(root, "aimock", &[AIMOCK])?.join("node_modules/.bin/llmock"))
+}
+
+/// Packages for Node in a folder of their own, which is returned.
+pub(crate) fn node_packages(root: &Path, name: &str, packages: &[&str]) -> Result<PathBuf> {
     need_node()?;
-    let folder = tools(root).join("aimock");
-    let script = folder.join("node_modules/.bin/llmock");
-    if !script.exists() {
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
-        let install = ["install", "--no-audit", "--no-fund", "--no-save", "--prefix", ".", AIMOCK];
-        shell::run(Command::new("npm").current_dir(&folder).args(install))?;
+    once(root, name, packages, |folder| {
+        let install = ["install", "--no-audit", "--no-fund", "--no-save", "--prefix", "."];
+        shell::run(Command::new("npm").current_dir(folder).args(install).args(packages))
+    })
+}
+
+/// Packages for Python in an environment of their own, whose interpreter is returned.
+pub(crate) fn python_packages(root: &Path, name: &str, packages: &[&str]) -> Result<PathBuf> {
+    need_python()?;
+    let folder = once(root, name, packages, |folder| {
+        shell::run(Command::new("python3").current_dir(folder).args(["-m", "venv", "."]))?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        shell::run(Command::new(folder.join("bin/python")).args(install).args(packages))
+    })?;
+    Ok(folder.join("bin/python"))
+}
+
+/// Fills a folder, unless it was filled with the same packages before.
+fn once(
+    root: &Path,
+    name: &str,
+    packages: &[&str],
+    fill: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let folder = tools(root).join(name);
+    let (stamp, list) = (folder.join("packages"), packages.join("\n"));
+    if std::fs::read_to_string(&stamp).is_ok_and(|present| present == list) {
+        return Ok(folder);
     }
-    Ok(script)
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    fill(&folder)?;
+    // Written last: a folder that was filled by half is filled again.
+    std::fs::write(stamp, list)?;
+    Ok(folder)
 }
 
 /// The reader of `deny.toml`, from the system or built once.
@@ -118,6 +152,17 @@ fn need_node() -> Result<()> {
             printed.trim()
         ),
     }
+}
+
+/// A Python that can make environments, from the system or from its package manager.
+fn need_python() -> Result<()> {
+    let mut makes = Command::new("python3");
+    makes.args(["-c", "import ensurepip, venv"]).stderr(std::process::Stdio::null());
+    if makes.status().is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    let need = "these tests need Python 3.11 or newer with venv (--quick leaves them out)";
+    apt(need, &["python3", "python3-venv"])
 }
 
 /// The first number of a version such as `v20.11.1`.

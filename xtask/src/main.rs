@@ -53,6 +53,8 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Kill the release binary again and again under load, and look what was lost
     Soak(soak::Options),
+    /// Run the binary against servers that nobody here wrote: models, Slack, Discord, Telegram
+    Servers(real_servers::Options),
     /// Run the release binary with Telegram, Discord and Slack at once, and let everything go wrong
     Trio(trio::Options),
 }
@@ -70,6 +72,7 @@ fn main() -> Result<()> {
         Command::Torture(options) => torture::run(&root, &options),
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Soak(options) => soak::run(&root, &options),
+        Command::Servers(options) => real_servers::run(&root, &options),
         Command::Trio(options) => trio::run(&root, &options),
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! A bug is a patch, guarded by its name in an environment variable, so that all of them are built at
 //! once. Those of `crates/testkit/planted` are for the simulator; those of `crates/platforms/planted` are
-//! for the tests of the platform that their names begin with.
+//! for the tests of the platform that their names begin with. The copy also holds the platform that
+//! docs/adding-a-platform.md writes, whose tests have to pass, and one that is only laid out.
 #![allow(clippy::disallowed_methods, reason = "it says how long each hunt took")]
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
-use crate::{shell, sim};
+use crate::{platform, shell, sim};
 
 /// Names the bug that is switched on.
 const SWITCH: &str = "TALARIA_PLANTED";
@@ -73,7 +74,10 @@ fn hunt(root: &Path, hunters: &[Hunter]) -> Result<()> {
         bugs.insert(hunter.folder(), patches(&root.join(hunter.folder()))?);
     }
     let all: Vec<_> = bugs.values().flatten().cloned().collect();
-    let files = planted(root, &all)?;
+    let mut files = planted(root, &all)?;
+    if hunters.contains(&Hunter::Platforms) {
+        platform::rehearse(&mut files)?;
+    }
     // Beside what else is built, so that it is kept as long. Not among it: cargo could not tell a crate of
     // the tree from the same one of the workspace.
     let folder = sim::target(root).join("planted");
@@ -148,8 +152,10 @@ fn simulated(binary: &Path, bug: Option<&str>) -> Result<Caught> {
 fn tested(binary: &Path, tree: &Path, bug: Option<&str>) -> Result<Caught> {
     let mut command = Command::new(binary);
     command.current_dir(tree.join("crates/platforms"));
-    if let Some((platform, _)) = bug.and_then(|bug| bug.split_once('-')) {
-        command.arg(format!("{platform}::"));
+    match bug.and_then(|bug| bug.split_once('-')) {
+        Some((platform, _)) => drop(command.arg(format!("{platform}::"))),
+        // What is only laid out passes nothing.
+        None => drop(command.args(["--skip", &format!("{}::", platform::LAID_OUT)])),
     }
     let output = run_with(&mut command, bug)?;
     if output.status.success() {

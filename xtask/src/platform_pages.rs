@@ -145,7 +145,7 @@ fn abilities(can: &Capabilities) -> Vec<(&'static str, String)> {
             "choices",
             match choices {
                 Choices::Numbered => "a numbered list".to_owned(),
-                Choices::Buttons { max } => format!("up to {max} buttons"),
+                Choices::Buttons { max, .. } => format!("up to {max} buttons"),
             },
         ),
         ("reactions", yes_no(reactions == Reactions::Emoji)),
@@ -155,6 +155,7 @@ fn abilities(can: &Capabilities) -> Vec<(&'static str, String)> {
             match typing {
                 Typing::Never => "no".to_owned(),
                 Typing::Fades(after) => format!("fades after {}", time(after)),
+                Typing::Stays(after) => format!("stays, {} at most", time(after)),
             },
         ),
         (
@@ -176,6 +177,7 @@ fn abilities(can: &Capabilities) -> Vec<(&'static str, String)> {
             },
         ),
         ("what an account may send", rate(pace.account)),
+        ("what it may change", rate(pace.edits)),
         ("what a chat may be sent", rate(pace.chat)),
     ]
 }
@@ -183,6 +185,7 @@ fn abilities(can: &Capabilities) -> Vec<(&'static str, String)> {
 fn time(time: Duration) -> String {
     match time.as_secs() {
         0 => format!("{} ms", time.as_millis()),
+        _ if time.subsec_millis() > 0 => format!("{} s", time.as_secs_f64()),
         seconds if seconds % 86_400 == 0 => format!("{} days", seconds / 86_400),
         seconds if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
         seconds if seconds % 60 == 0 => format!("{} min", seconds / 60),

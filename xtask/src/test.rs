@@ -34,7 +34,7 @@ enum Part {
     Soak,
     /// The binary with Telegram, Discord and Slack at once while everything goes wrong
     Trio,
-    /// Both wire formats against a server that nobody here wrote
+    /// Models and platforms against servers that nobody here wrote
     Servers,
     /// The web chat in Chromium
     Browser,
@@ -99,7 +99,7 @@ fn test(root: &Path, part: Part) -> Result<()> {
         }
         Part::Servers => {
             build(root)?;
-            real_servers::run(root, &shell::built(root, "debug"))
+            real_servers::run_all(root, &shell::built(root, "debug"))
         }
         Part::Browser => {
             build(root)?;

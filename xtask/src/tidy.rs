@@ -20,6 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["model", "session"]),
     ("platforms", &["model", "clock", "render", "platform"]),
     ("providers", &["model", "clock", "agent"]),
+    ("voice", &["model", "agent"]),
     ("store-sqlite", &["model", "session", "store"]),
     ("faultdisk", &[]),
     ("config", &["model", "platform"]),

@@ -16,6 +16,9 @@ pub struct Status {
     pub uptime_seconds: u64,
     /// The model that answers.
     pub model: String,
+    /// Who listens to voice messages and who speaks answers; absent where nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<String>,
     /// Where the HTTP listener is.
     pub http: String,
     /// The accounts.

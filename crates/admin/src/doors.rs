@@ -26,6 +26,9 @@ pub trait Operator: Send + Sync {
     /// The model that answers, as people write it.
     fn model(&self) -> String;
 
+    /// Who listens to voice messages and who speaks answers; none where nobody does.
+    fn voice(&self) -> Option<String>;
+
     /// Reads the configuration again. The error is what is wrong with it; nothing changed then.
     async fn reload(&self) -> Result<api::Reloaded, String>;
 

@@ -63,6 +63,7 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
         started: rfc3339(gateway.started()),
         uptime_seconds: now.since(gateway.started()).as_secs(),
         model: desk.operator.model(),
+        voice: desk.operator.voice(),
         http: desk.http.clone(),
         denied_without_a_trace: accounts.iter().map(|account| account.traceless).sum(),
         accounts: accounts.into_iter().map(account_of).collect(),
@@ -94,6 +95,9 @@ fn account_of(status: talaria_gateway::AccountStatus) -> api::Account {
         AccountState::Connecting => ("connecting", None),
         AccountState::Connected => ("connected", None),
         AccountState::Waiting { reason } => ("waiting", Some(reason)),
+        AccountState::Contested { problem, hint } => {
+            ("contested", Some(format!("{problem}; {hint}")))
+        }
         AccountState::Refused { problem, hint } => ("refused", Some(format!("{problem}; {hint}"))),
     };
     api::Account {

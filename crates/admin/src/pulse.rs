@@ -108,6 +108,9 @@ mod tests {
         fn model(&self) -> String {
             String::new()
         }
+        fn voice(&self) -> Option<String> {
+            None
+        }
         async fn reload(&self) -> Result<api::Reloaded, String> {
             Err(String::new())
         }

@@ -18,6 +18,7 @@ mod prompt;
 mod situation;
 mod tool;
 pub mod tools;
+mod voice;
 
 pub use budget::{Automatic, Budget};
 pub use builtin::{BuiltIn, Settings};
@@ -33,3 +34,4 @@ pub use prefix::{PrefixLimits, Prefixes};
 pub use prompt::Sight;
 pub use situation::{Home, PlatformFacts, Privacy, Situation, digest, hide_chat};
 pub use tool::{EffectClass, Tool, ToolError, ToolOutput, ToolScope, Toolbox};
+pub use voice::{Recording, Speaker, Transcriber, VoiceError};

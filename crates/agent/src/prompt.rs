@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use talaria_model::{CallId, Entry, EntryBody, FileRef, TurnId};
+use talaria_model::{CallId, Entry, EntryBody, FileRef, Shown, TurnId};
 
 use crate::prefix::{Conversation, Seen};
 use crate::{Attachments, History, Part, PromptMessage};
@@ -131,6 +131,12 @@ pub(crate) fn split<'a, 'b>(
 
 /// A file as the model sees it: the text, the picture, or at least its name.
 pub(crate) async fn part(file: &FileRef, sight: Sight, attachments: &dyn Attachments) -> Part {
+    if file.shown == Shown::Voice {
+        return Part::Text(format!(
+            "[Voice message: {}, {}, {} bytes; you cannot listen to it]",
+            file.name, file.mime, file.size
+        ));
+    }
     let is_picture =
         matches!(file.mime.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
     if is_picture && sight == Sight::Pictures {
@@ -139,6 +145,7 @@ pub(crate) async fn part(file: &FileRef, sight: Sight, attachments: &dyn Attachm
             return Part::Image { mime: file.mime.clone(), base64 };
         }
     } else if !is_picture
+        && !is_sound(file)
         && let Some(bytes) = attachments.load(file, TEXT_FILE).await
         && let Ok(text) = String::from_utf8(bytes)
         && !text.contains('\0')
@@ -232,7 +239,18 @@ pub(crate) fn size(entry: &Entry) -> usize {
 }
 
 fn file_size(file: &FileRef) -> u64 {
-    if file.mime.starts_with("image/") { PICTURE_SIZE as u64 } else { file.size.min(TEXT_FILE) }
+    match file.mime.as_str() {
+        mime if mime.starts_with("image/") => PICTURE_SIZE as u64,
+        // Of what is only named, the name is all there is.
+        _ if is_sound(file) => file.name.len() as u64,
+        _ => file.size.min(TEXT_FILE),
+    }
+}
+
+/// Whether a file is something to listen to or to watch, whatever its bytes look like.
+fn is_sound(file: &FileRef) -> bool {
+    let is_media = file.mime.starts_with("audio/") || file.mime.starts_with("video/");
+    is_media || file.shown == Shown::Voice
 }
 
 /// The calls of the last step of this turn that have no result yet and can still get one: a result

@@ -204,7 +204,7 @@ impl Situation {
         if let Files::Never = can.files {
             abilities.push("Files cannot be sent here.".to_owned());
         }
-        if let Choices::Buttons { max } = can.choices {
+        if let Choices::Buttons { max, .. } = can.choices {
             abilities.push(format!("A question can offer up to {max} buttons."));
         }
         if let Reactions::Emoji = can.reactions {

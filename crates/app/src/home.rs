@@ -46,6 +46,11 @@ impl Home {
         self.path.join("files")
     }
 
+    /// Where programs work that listen and speak.
+    pub(crate) fn voice(&self) -> PathBuf {
+        self.path.join("voice")
+    }
+
     /// Where the homes of the accounts are kept.
     pub(crate) fn homes(&self) -> PathBuf {
         self.path.join("homes.json")

@@ -18,6 +18,7 @@ mod run;
 mod start;
 mod steward;
 mod upkeep;
+mod voice;
 mod web_link;
 
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use talaria_agent::tools::{Ask, DemoFile, SessionSearch};
 use talaria_agent::{
     Agent, Attachments, Automatic, Budget, BuiltIn, Models, Prefixes, Recall, Roots, Settings,
-    Toolbox,
+    Sight, Toolbox,
 };
 use talaria_clock::Clock;
 use talaria_config::{
@@ -122,6 +122,10 @@ fn wanted(config: &Config) -> Wanted {
             (None, Some(talaria_config::Thinking::Adaptive)) => Some(Thinking::Adaptive),
         },
         context_window: settings.context_window.map(u64::from),
+        sight: settings.vision.map(|sees| match sees {
+            true => Sight::Pictures,
+            false => Sight::TextOnly,
+        }),
         ..Endpoint::default()
     };
     Wanted {

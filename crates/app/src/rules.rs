@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use talaria_config::{
-    AccountSettings, BusyInput, CommandSettings, Config, EditedMessages, Loaded, QuickSettings,
-    QuickWho, ResetSettings,
+    AccountSettings, BusyInput, CommandSettings, Config, DisplaySettings, EditedMessages, Loaded,
+    QuickSettings, QuickWho, ResetSettings, ToolProgress,
 };
 use talaria_model::{AccountId, ChatKind};
 use talaria_platform::Identity;
 use talaria_session::{
-    Acks, Admins, AfterStop, Busy, COMMANDS, Edits, Notify, Quick, QuickCommand, ResetMode,
-    ResetPolicy, Rules, Tiers, Who,
+    Acks, Admins, AfterStop, Busy, COMMANDS, Edits, Footer, Notify, Quick, QuickCommand, ResetMode,
+    ResetPolicy, Rules, Tiers, Verbosity, Who,
 };
 
 /// Every kind of chat.
@@ -49,14 +49,19 @@ pub(crate) fn of_account(
             EditedMessages::Ignore => Edits::Ignored,
             EditedMessages::Answer => Edits::Answered,
         };
-        (kind, Arc::new(Rules { edits, ..rules(config, &reset, notify, tiers) }))
+        let (verbosity, footer) = told(config.display.with(&account.display));
+        let usual = rules(config, &reset, notify, tiers);
+        (kind, Arc::new(Rules { edits, verbosity, footer, ..usual }))
     };
     KINDS.into_iter().map(of_kind).collect()
 }
 
 fn rules(config: &Config, reset: &ResetSettings, notify: Notify, tiers: Tiers) -> Rules {
     let agent = &config.agent;
+    let (verbosity, footer) = told(config.display);
     Rules {
+        verbosity,
+        footer,
         turn_limit: agent.turn_limit,
         silence_limit: agent.silence_limit,
         question_limit: agent.question_limit,
@@ -86,11 +91,22 @@ fn rules(config: &Config, reset: &ResetSettings, notify: Notify, tiers: Tiers) -
             idle: Duration::from_secs(u64::from(reset.idle_minutes) * 60),
             notify,
         },
+        voice: crate::voice::rules(config),
         zone: config.timezone.clone().unwrap_or_else(TimeZone::system),
         model: config.model.clone(),
         tiers,
         quick: config.quick_commands.iter().map(|(name, quick)| of_quick(name, quick)).collect(),
     }
+}
+
+fn told(display: DisplaySettings) -> (Verbosity, Footer) {
+    let verbosity = match display.tool_progress {
+        ToolProgress::Off => Verbosity::Off,
+        ToolProgress::New => Verbosity::New,
+        ToolProgress::All => Verbosity::All,
+        ToolProgress::Verbose => Verbosity::Verbose,
+    };
+    (verbosity, if display.runtime_footer { Footer::On } else { Footer::Off })
 }
 
 fn notify(reset: &ResetSettings) -> Notify {

@@ -21,7 +21,8 @@ use talaria_model::AccountId;
 use talaria_platform::{FileStore, Identity};
 use talaria_providers::{Http, Switchboard};
 use talaria_session::{
-    Access, Bots, Chatter, Gate, GroupSessions, Mention, Places, Scope, ThreadSessions,
+    Access, Bots, Chatter, Gate, GroupSessions, Guests, Mention, Places, Scope, ThreadSessions,
+    Threads,
 };
 use talaria_store::Store;
 use talaria_store_sqlite::SqliteStore;
@@ -33,7 +34,7 @@ use crate::homes::Homes;
 use crate::model::{self, Choice, Equipment};
 use crate::steward::Butler;
 use crate::upkeep::{ForgetsPrompts, Retention, keep_up};
-use crate::{rules, web_link};
+use crate::{rules, voice, web_link};
 
 /// How long turns in hand get to finish when the gateway is asked to end.
 const GRACE: Duration = Duration::from_secs(20);
@@ -84,7 +85,7 @@ fn remedy(problems: &[Finding]) -> String {
 /// What is odd about a configuration without being wrong.
 pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
     let own = loaded.warnings().iter().map(ToString::to_string);
-    own.chain(rules::oddities(loaded)).collect()
+    own.chain(rules::oddities(loaded)).chain(voice::oddities(loaded)).collect()
 }
 
 /// Opens the store of a home that this process has locked.
@@ -159,6 +160,8 @@ pub(crate) async fn start(
         privacy: if config.privacy.redact_pii { Privacy::Hidden } else { Privacy::Open },
         steward: butler.clone(),
         finalizers: vec![Arc::new(ForgetsPrompts(equipment.prefixes.clone()))],
+        ears: voice::ears(home, &config)?,
+        mouth: voice::mouth(home, &config)?,
         limits,
     })
     .await
@@ -175,6 +178,7 @@ pub(crate) async fn start(
         ending: Mutex::new(Ending::ForGood),
         // A gateway that lives in somebody's chat ends with it.
         restarts: if http.is_none() { Restarts::Possible } else { Restarts::Never },
+        voice: voice::summary(&config),
     });
     butler.serve(&desk);
     gateway.first_connections().await;
@@ -305,6 +309,9 @@ fn gate(settings: &AccountSettings) -> Gate {
     let hearing = &settings.hearing;
     Gate {
         mention: if hearing.require_mention { Mention::Required } else { Mention::Unneeded },
+        threads: if hearing.thread_require_mention { Threads::LikeChats } else { Threads::Joined },
+        patterns: hearing.mention_patterns.clone(),
+        guests: if hearing.guest_mode { Guests::WhenMentioned } else { Guests::Never },
         free: Places(hearing.free_response_chats.clone()),
         allowed: Places(hearing.allowed_chats.clone()),
         ignored: Places(hearing.ignored_chats.clone()),
@@ -332,6 +339,8 @@ pub(crate) struct Desk {
     ended: CancellationToken,
     ending: Mutex<Ending>,
     restarts: Restarts,
+    /// Who listens and who speaks. That changes with a restart only.
+    voice: Option<String>,
 }
 
 /// The configuration that applies, and the model it led to.
@@ -422,6 +431,10 @@ pub(crate) enum NoRestart {
 impl Operator for Desk {
     fn model(&self) -> String {
         model::name(&self.state().choice.chain)
+    }
+
+    fn voice(&self) -> Option<String> {
+        self.voice.clone()
     }
 
     /// Reads the configuration again. The running one stays unless the new one is right as a whole.

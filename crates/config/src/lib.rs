@@ -31,6 +31,7 @@ mod single;
 mod source;
 mod speaking;
 mod units;
+mod voice;
 mod yaml;
 
 pub use conversations::{
@@ -52,5 +53,9 @@ pub use settings::{
 };
 pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
 pub use source::Sources;
-pub use speaking::{ReplyToMode, StreamingOverride, StreamingSettings, TransportSetting};
+pub use speaking::{
+    DisplayOverride, DisplaySettings, ReplyToMode, StreamingOverride, StreamingSettings,
+    ToolProgress, TransportSetting,
+};
 pub use units::{ByteSize, Dollars, PriceError, SizeError};
+pub use voice::{SpeakSettings, SpeechFormat, SpokenReplies, TranscribeSettings, VoiceSettings};

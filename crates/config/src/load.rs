@@ -242,7 +242,8 @@ fn open(
     let session_reset = keys.session_reset.clone();
     let hearing = rules::hearing(&fitted, &keys, origins, verdict);
     let (streaming, reply_to_mode) = (keys.streaming.clone(), keys.reply_to_mode);
-    let allowed = rules::allowed(&fitted, keys, registration.spec.identity, origins, verdict);
+    let display = keys.display;
+    let allowed = rules::allowed(&fitted, keys, &registration.spec, origins, verdict);
     match opened.transpose() {
         Ok(account) => {
             let platform = registration.spec;
@@ -254,6 +255,7 @@ fn open(
                 group,
                 session_reset,
                 streaming,
+                display,
                 reply_to_mode,
                 account,
             };

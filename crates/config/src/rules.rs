@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use talaria_model::SenderId;
-use talaria_platform::Identity;
+use talaria_model::{Pattern, SenderId};
+use talaria_platform::{Identity, Spec};
 
 use crate::conversations::{CommandSettings, QUIET_PLATFORMS, QuickSettings, needs_shell, words};
 use crate::environment::Environment;
@@ -14,6 +14,9 @@ use crate::known::below;
 use crate::nearest::nearest;
 use crate::settings::{AccountKeys, Allowed, Config, HearingSettings, HttpSettings};
 use crate::single::brief;
+
+/// How many patterns an account may have.
+const MOST_PATTERNS: usize = 32;
 
 /// What the rules have to say.
 #[derive(Default)]
@@ -34,6 +37,11 @@ impl Origins<'_> {
         leaf.map_or(Origin::Default, |leaf| leaf.origin.clone())
     }
 
+    /// Whether somebody has set it.
+    pub(crate) fn is_set(&self, path: &str) -> bool {
+        !matches!(self.of(path), Origin::Default)
+    }
+
     pub(crate) fn is_sound(&self, path: &str) -> bool {
         !self.wrong.iter().any(|wrong| wrong.starts_with(path))
     }
@@ -45,6 +53,9 @@ pub(crate) fn check(config: &Config, origins: &Origins<'_>, platforms: &[&str]) 
     check_reset(config, origins, platforms, &mut verdict);
     check_quick(config, origins, &mut verdict);
     check_folders(config, origins, &mut verdict);
+    if origins.is_sound("voice") {
+        crate::voice::check(&config.voice, origins, &mut verdict);
+    }
     if origins.is_sound("http") {
         check_http(&config.http, origins, &mut verdict);
     }
@@ -171,27 +182,35 @@ fn is_header_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
 }
 
-/// Puts the key of each provider in its place, wherever it is kept.
+/// Puts the keys of providers and of audio APIs in their place, wherever they are kept.
 pub(crate) fn resolve_keys(
     config: &mut Config,
     environment: &Environment,
     origins: &Origins<'_>,
 ) -> Vec<Finding> {
     let mut problems = Vec::new();
-    for (name, provider) in &mut config.providers {
-        let Some(variable) = &provider.api_key_env else { continue };
-        let path = below(&below("providers", name), "api_key_env");
+    let providers = config.providers.iter_mut().map(|(name, provider)| {
+        (below("providers", name), &provider.api_key_env, &mut provider.api_key)
+    });
+    let (transcribe, speak) = (&mut config.voice.transcribe, &mut config.voice.speak);
+    let voice = [
+        ("voice.transcribe".to_owned(), &transcribe.api_key_env, &mut transcribe.api_key),
+        ("voice.speak".to_owned(), &speak.api_key_env, &mut speak.api_key),
+    ];
+    for (path, variable, api_key) in providers.chain(voice) {
+        let Some(variable) = variable else { continue };
+        let path = below(&path, "api_key_env");
         let refuse = |expectation: &str| {
             Finding::at(&origins.of(&path), &path, expectation).with_value(format!("{variable:?}"))
         };
         match environment.get(variable) {
-            _ if provider.api_key.is_some() => {
+            _ if api_key.is_some() => {
                 problems.push(refuse("is one key too many, because api_key is set too; keep one"));
             }
             None => problems.push(refuse(
                 "is not set; put it into .env or the environment, or remove api_key_env",
             )),
-            Some(found) => provider.api_key = Some(found.value.clone()),
+            Some(found) => *api_key = Some(found.value.clone()),
         }
     }
     problems
@@ -291,11 +310,19 @@ pub(crate) fn hearing(
         }
         listed.iter().cloned().collect()
     };
+    let (free, allowed, ignored) = (
+        places("free_response_chats", &keys.free_response_chats),
+        places("allowed_chats", &keys.allowed_chats),
+        places("ignored_chats", &keys.ignored_chats),
+    );
     let hearing = HearingSettings {
         require_mention: keys.require_mention,
-        free_response_chats: places("free_response_chats", &keys.free_response_chats),
-        allowed_chats: places("allowed_chats", &keys.allowed_chats),
-        ignored_chats: places("ignored_chats", &keys.ignored_chats),
+        thread_require_mention: keys.thread_require_mention,
+        mention_patterns: patterns(&keys.mention_patterns, &path, origins, verdict),
+        guest_mode: keys.guest_mode,
+        free_response_chats: free,
+        allowed_chats: allowed,
+        ignored_chats: ignored,
         allow_bots: keys.allow_bots,
         observe_unmentioned: keys.observe_unmentioned,
         edited_messages: keys.edited_messages,
@@ -307,6 +334,13 @@ pub(crate) fn hearing(
     if !hearing.require_mention && !hearing.free_response_chats.is_empty() {
         let expectation = "makes no difference, because require_mention is false";
         warn("free_response_chats", expectation.into());
+    }
+    if !hearing.require_mention && !hearing.mention_patterns.is_empty() {
+        let expectation = "makes no difference, because require_mention is false";
+        warn("mention_patterns", expectation.into());
+    }
+    if hearing.guest_mode && hearing.allowed_chats.is_empty() {
+        warn("guest_mode", "makes no difference, because allowed_chats names none".into());
     }
     if !hearing.require_mention && hearing.observe_unmentioned {
         let expectation = "makes no difference, because require_mention is false";
@@ -322,17 +356,48 @@ pub(crate) fn hearing(
     hearing
 }
 
+fn patterns(
+    listed: &[String],
+    account: &str,
+    origins: &Origins<'_>,
+    verdict: &mut Verdict,
+) -> Vec<Pattern> {
+    let path = below(account, "mention_patterns");
+    let mut refuse = |item: &str, expectation: String| {
+        verdict.problems.push(Finding::at(&origins.of(&path), item, expectation));
+    };
+    if listed.len() > MOST_PATTERNS {
+        refuse(&path, format!("are more than {MOST_PATTERNS}"));
+    }
+    let mut patterns = Vec::new();
+    for (index, text) in listed.iter().take(MOST_PATTERNS).enumerate() {
+        match Pattern::new(text) {
+            Ok(pattern) => patterns.push(pattern),
+            Err(error) => refuse(&format!("{path}[{index}]"), error.to_string()),
+        }
+    }
+    patterns
+}
+
 /// Who is heard on an account.
 pub(crate) fn allowed(
     fitted: &FittedAccount,
     keys: AccountKeys,
-    identity: Identity,
+    spec: &Spec,
     origins: &Origins<'_>,
     verdict: &mut Verdict,
 ) -> Allowed {
     let path = below("accounts", &fitted.name);
     let allow = below(&path, "allow");
     let senders = senders(&keys.allow, &allow, origins, verdict);
+    for (index, id) in keys.allow.iter().enumerate().filter(|(_, id)| !(spec.senders.fit)(id)) {
+        let expectation = format!(
+            "is not how {} names people, so that nobody is meant; ids there look like {}",
+            spec.label, spec.senders.like
+        );
+        let finding = Finding::at(&origins.of(&allow), &format!("{allow}[{index}]"), expectation);
+        verdict.warnings.push(finding.with_value(format!("{:?}", brief(id))));
+    }
     if keys.allow_everyone {
         if !senders.is_empty() {
             let expectation = "makes no difference, because allow_everyone is true";
@@ -340,7 +405,7 @@ pub(crate) fn allowed(
         }
         return Allowed::Everyone;
     }
-    if senders.is_empty() && keys.enabled && identity == Identity::Anyone {
+    if senders.is_empty() && keys.enabled && spec.identity == Identity::Anyone {
         let expectation = "nobody is heard here; add the ids of senders to allow";
         verdict.warnings.push(Finding::at(&fitted.origin, &path, expectation));
     }
@@ -357,6 +422,8 @@ pub(crate) fn check_shared_secrets(leaves: &[Leaf], accounts: &[FittedAccount]) 
                 let account = accounts.iter().find(|account| account.name == name)?;
                 Some(account.platform.clone())
             }
+            // Who serves models often serves audio, too, under the same key.
+            (Some("voice"), _) => Some("providers".to_owned()),
             (Some(section), _) => Some(section.to_owned()),
             _ => None,
         }

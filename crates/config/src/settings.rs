@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
-use talaria_model::{AccountId, ChatKind, Secret, SenderId};
+use talaria_model::{AccountId, ChatKind, Pattern, Secret, SenderId};
 use talaria_platform::{Account, Spec};
 use url::Url;
 
@@ -17,8 +17,11 @@ use crate::conversations::{
     CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
     ResetOverride, ResetSettings, SessionSettings,
 };
-use crate::speaking::{ReplyToMode, StreamingOverride, StreamingSettings};
+use crate::speaking::{
+    DisplayOverride, DisplaySettings, ReplyToMode, StreamingOverride, StreamingSettings,
+};
 use crate::units::{ByteSize, DurationText, ListenText, UrlText, ZoneText, duration_text};
+use crate::voice::VoiceSettings;
 
 /// The configuration of a gateway.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -85,6 +88,9 @@ pub struct Config {
     /// wins over it.
     pub streaming: StreamingSettings,
 
+    /// What is told besides the answers. What an account says about its own `display` wins over it.
+    pub display: DisplaySettings,
+
     /// How conversations are treated.
     pub sessions: SessionSettings,
 
@@ -115,6 +121,11 @@ pub struct Config {
     /// Files that travel with messages.
     pub files: FileSettings,
 
+    /// Voice messages and spoken answers. Nothing is listened to and nothing is spoken unless it is set
+    /// up here: no key that is found elsewhere is used for it.
+    #[schemars(extend("x-synonyms" = ["stt", "tts"]))]
+    pub voice: VoiceSettings,
+
     /// What the gateway writes about itself.
     #[schemars(extend("x-synonyms" = ["logging"]))]
     pub log: LogSettings,
@@ -139,6 +150,7 @@ impl Default for Config {
             group_sessions_per_user: true,
             thread_sessions_per_user: false,
             streaming: StreamingSettings::default(),
+            display: DisplaySettings::default(),
             sessions: SessionSettings::default(),
             session_reset: ResetSettings::default(),
             reset_by_type: BTreeMap::new(),
@@ -146,6 +158,7 @@ impl Default for Config {
             privacy: PrivacySettings::default(),
             http: HttpSettings::default(),
             files: FileSettings::default(),
+            voice: VoiceSettings::default(),
             log: LogSettings::default(),
             limits: LimitSettings::default(),
         }
@@ -187,6 +200,11 @@ pub struct ProviderSettings {
     /// The most tokens one answer may have.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
+
+    /// Whether its models look at pictures. When it is not set: yes for Anthropic, OpenAI, OpenRouter
+    /// and Gemini, else no. A model that does not is told of a picture by its name.
+    #[schemars(extend("x-synonyms" = ["supports_vision"]))]
+    pub vision: Option<bool>,
 
     /// Whether the model thinks before it answers. For providers that speak Anthropic's messages;
     /// others are told by `extra_body`.
@@ -469,6 +487,16 @@ pub(crate) struct AccountKeys {
     #[schemars(extend("x-applies" = "live"))]
     pub(crate) require_mention: bool,
 
+    /// Words that call the agent like its name does: regular expressions that do not mind upper and lower
+    /// case, such as `^hey tally`.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) mention_patterns: Vec<String>,
+
+    /// Whether that is so in a thread, too, in which the agent has answered already. Else everything in
+    /// such a thread is for it, where threads are chats of their own.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) thread_require_mention: bool,
+
     /// Chats in which it need not be: ids, as the platform writes them. A thread is `chat:thread`, and
     /// `*` is everywhere.
     #[schemars(extend(
@@ -484,6 +512,10 @@ pub(crate) struct AccountKeys {
         "x-synonyms" = ["allowed_channels", "allowed_topics", "group_allowed_chats"]
     ))]
     pub(crate) allowed_chats: Vec<String>,
+
+    /// Whether it also answers outside of `allowed_chats` whoever is heard and speaks to it.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) guest_mode: bool,
 
     /// Chats of several people in which nothing is answered, written like `free_response_chats`.
     #[schemars(extend("x-applies" = "live", "x-synonyms" = ["ignored_channels", "ignored_threads"]))]
@@ -527,18 +559,24 @@ pub(crate) struct AccountKeys {
     /// What differs from the general `streaming` on this account.
     pub(crate) streaming: StreamingOverride,
 
+    /// What differs from the general `display` on this account.
+    pub(crate) display: DisplayOverride,
+
     /// Which messages show what they answer, on platforms that can show it.
     pub(crate) reply_to_mode: ReplyToMode,
 }
 
 /// What is every account's and not its platform's.
-pub(crate) const ACCOUNT_KEYS: [&str; 17] = [
+pub(crate) const ACCOUNT_KEYS: [&str; 21] = [
     "enabled",
     "allow",
     "allow_everyone",
     "require_mention",
+    "thread_require_mention",
+    "mention_patterns",
     "free_response_chats",
     "allowed_chats",
+    "guest_mode",
     "ignored_chats",
     "allow_bots",
     "observe_unmentioned",
@@ -549,6 +587,7 @@ pub(crate) const ACCOUNT_KEYS: [&str; 17] = [
     "group_user_allowed_commands",
     "session_reset",
     "streaming",
+    "display",
     "reply_to_mode",
 ];
 
@@ -560,8 +599,11 @@ impl Default for AccountKeys {
             allow: Vec::new(),
             allow_everyone: false,
             require_mention: true,
+            thread_require_mention: false,
+            mention_patterns: Vec::new(),
             free_response_chats: Vec::new(),
             allowed_chats: Vec::new(),
+            guest_mode: false,
             ignored_chats: Vec::new(),
             allow_bots: AllowBots::None,
             observe_unmentioned: false,
@@ -572,6 +614,7 @@ impl Default for AccountKeys {
             group_user_allowed_commands: Vec::new(),
             session_reset: ResetOverride::default(),
             streaming: StreamingOverride::default(),
+            display: DisplayOverride::default(),
             reply_to_mode: ReplyToMode::default(),
         }
     }
@@ -604,10 +647,16 @@ pub enum EditedMessages {
 pub struct HearingSettings {
     /// Whether it has to be spoken to in chats of several people.
     pub require_mention: bool,
+    /// Whether that is so in threads in which it has answered already.
+    pub thread_require_mention: bool,
+    /// What calls it besides its name.
+    pub mention_patterns: Vec<Pattern>,
     /// Where it need not be.
     pub free_response_chats: BTreeSet<String>,
     /// Where anything is answered; everywhere when empty.
     pub allowed_chats: BTreeSet<String>,
+    /// Whether it also answers elsewhere who speaks to it.
+    pub guest_mode: bool,
     /// Where nothing is.
     pub ignored_chats: BTreeSet<String>,
     /// Whether other bots are answered.
@@ -635,6 +684,8 @@ pub struct AccountSettings {
     pub session_reset: ResetOverride,
     /// What differs from the general way in which answers are shown while they are written.
     pub streaming: StreamingOverride,
+    /// What differs from the general way in which is told what is no answer.
+    pub display: DisplayOverride,
     /// Which messages show what they answer.
     pub reply_to_mode: ReplyToMode,
     /// Ready to be connected; absent when the account is disabled.
@@ -665,7 +716,7 @@ fn optional_zone<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TimeZone>,
     name.map(|name| TimeZone::get(&name)).transpose().map_err(de::Error::custom)
 }
 
-fn optional_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Url>, D::Error> {
+pub(crate) fn optional_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Url>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
     text.map(|text| Url::parse(&text)).transpose().map_err(de::Error::custom)
 }

@@ -94,6 +94,56 @@ pub struct StreamingOverride {
     pub fresh_final_after_seconds: Option<u32>,
 }
 
+/// What is told besides the answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DisplaySettings {
+    /// How much is told of the tools that the agent calls. In a conversation, `/verbose` wins over it.
+    #[schemars(extend("x-synonyms" = ["tool_progress_mode", "verbose"]))]
+    pub tool_progress: ToolProgress,
+
+    /// Whether a line under each answer says which model wrote it and what it used. In a conversation,
+    /// `/footer` wins over it.
+    #[schemars(extend("x-synonyms" = ["footer"]))]
+    pub runtime_footer: bool,
+}
+
+impl DisplaySettings {
+    /// The same with what an account says differently.
+    pub fn with(self, other: &DisplayOverride) -> Self {
+        Self {
+            tool_progress: other.tool_progress.unwrap_or(self.tool_progress),
+            runtime_footer: other.runtime_footer.unwrap_or(self.runtime_footer),
+        }
+    }
+}
+
+/// What differs from the general `display`. What is not set is as there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DisplayOverride {
+    /// How much is told of the tools that the agent calls.
+    pub tool_progress: Option<ToolProgress>,
+
+    /// Whether a line under each answer says which model wrote it and what it used.
+    pub runtime_footer: Option<bool>,
+}
+
+/// How much is told of the tools that the agent calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolProgress {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Which one it calls, when that is another one than before.
+    New,
+    /// Every call.
+    All,
+    /// Every call, and with what.
+    Verbose,
+}
+
 /// Which messages show what they answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

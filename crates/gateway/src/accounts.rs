@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use talaria_model::{AccountId, Capabilities, ChatKind, Inbound, Timestamp};
+use talaria_model::{AccountId, Capabilities, ChatKind, Drafts, Inbound, Timestamp};
 use talaria_platform::{
     Arrival, Arrivals, ConnectError, Cursor, Incoming, Library, Link, LinkError, Outgoing, Ports,
     SendError, Startup,
 };
-use talaria_session::{Access, Admission, Attention, Gate};
+use talaria_session::{Access, Admission, Gate};
 use talaria_store::StoreError;
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -29,6 +29,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long an account rests that a human has to mend.
 const REFUSED_REST: Duration = Duration::from_secs(300);
+
+/// How long an account rests in whose place somebody else is connected: longer each time it happens.
+const CONTESTED_RESTS: [Duration; 3] =
+    [Duration::from_secs(20), Duration::from_secs(40), Duration::from_secs(60)];
+
+/// A connection that lasts so long shows that nobody else wants its place any more.
+const UNCONTESTED: Duration = Duration::from_secs(600);
 
 /// How many files are fetched from an account's platform at the same time. Each account has places of
 /// its own: a platform that hands nothing out keeps nobody else from theirs.
@@ -68,6 +75,13 @@ pub enum AccountState {
         /// Why it does not work.
         reason: String,
     },
+    /// Somebody else is connected in its place. It is tried again, and a human has to decide.
+    Contested {
+        /// Who else.
+        problem: String,
+        /// What to do.
+        hint: String,
+    },
     /// A human has to do something.
     Refused {
         /// What is wrong.
@@ -86,7 +100,7 @@ pub(crate) struct Accounts {
 pub(crate) struct ConnectedAccount {
     pub(crate) plan: AccountPlan,
     access: RwLock<Access>,
-    gate: RwLock<Gate>,
+    gate: RwLock<Arc<Gate>>,
     outgoing: Mutex<Option<Arc<dyn Outgoing>>>,
     library: Mutex<Option<Arc<dyn Library>>>,
     /// Places for those who fetch files.
@@ -100,8 +114,12 @@ pub(crate) struct ConnectedAccount {
     ignored: Mutex<Denials>,
     /// What may still be sent on it.
     pub(crate) purse: Purse,
+    /// What may still be changed on it, where that is counted apart.
+    pub(crate) edits: Purse,
     /// What may still be sent in each of its chats.
     pub(crate) purses: Purses,
+    /// What its platform makes of drafts.
+    drafting: Mutex<Drafting>,
     /// Its chats that take nothing any more.
     pub(crate) silenced: Silenced,
 }
@@ -119,7 +137,7 @@ impl Accounts {
             };
             let account = ConnectedAccount {
                 access: RwLock::new(plan.access.clone()),
-                gate: RwLock::new(plan.gate.clone()),
+                gate: RwLock::new(Arc::new(plan.gate.clone())),
                 outgoing: Mutex::default(),
                 library: Mutex::default(),
                 fetches: Semaphore::new(FETCHES_AT_ONCE),
@@ -130,6 +148,8 @@ impl Accounts {
                 denials: Mutex::default(),
                 ignored: Mutex::default(),
                 purse: Purse::default(),
+                edits: Purse::default(),
+                drafting: Mutex::default(),
                 purses: Purses::default(),
                 silenced: Silenced::default(),
                 plan,
@@ -157,9 +177,40 @@ impl Accounts {
     }
 }
 
+/// What a platform makes of drafts, as far as this run has seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Drafting {
+    /// Nobody knows yet.
+    #[default]
+    Untried,
+    /// It shows them.
+    Works,
+    /// It has refused the first: an older server does not know them.
+    Refused,
+}
+
 impl ConnectedAccount {
+    /// What can be done in a chat. Drafts that the platform turned out not to know are none.
     pub(crate) fn capabilities(&self, chat: ChatKind) -> Capabilities {
-        self.plan.account.can(chat)
+        let can = self.plan.account.can(chat);
+        match *self.drafting.lock().unwrap_or_else(PoisonError::into_inner) {
+            Drafting::Refused => Capabilities { drafts: Drafts::Never, ..can },
+            Drafting::Untried | Drafting::Works => can,
+        }
+    }
+
+    /// A draft was shown.
+    pub(crate) fn shows_drafts(&self) {
+        *self.drafting.lock().unwrap_or_else(PoisonError::into_inner) = Drafting::Works;
+    }
+
+    /// A draft was refused for good. One that is refused after others were shown is only that one.
+    pub(crate) fn refuses_drafts(&self, error: &SendError) {
+        let mut drafting = self.drafting.lock().unwrap_or_else(PoisonError::into_inner);
+        if *drafting == Drafting::Untried {
+            tracing::warn!(account = %self.plan.id, %error, "no drafts here; answers grow by edits");
+            *drafting = Drafting::Refused;
+        }
     }
 
     /// Waits where the platform asks us to.
@@ -189,14 +240,14 @@ impl ConnectedAccount {
         *self.access.write().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
-    /// Whether an event that was let in is answered.
-    pub(crate) fn attend(&self, inbound: &Inbound) -> Attention {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner).attend(inbound)
+    /// What of it is answered.
+    pub(crate) fn gate(&self) -> Arc<Gate> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Answers something else from the next event on.
     pub(crate) fn set_gate(&self, gate: Gate) {
-        *self.gate.write().unwrap_or_else(PoisonError::into_inner) = gate;
+        *self.gate.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(gate);
     }
 
     /// How to speak on it, while it is connected.
@@ -296,6 +347,7 @@ pub(crate) async fn first_connections(shared: &Shared) {
 
 async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
     let mut backoff = shared.spread.backoff();
+    let mut contests = 0;
     let id = &account.plan.id;
     loop {
         account.becomes(AccountState::Connecting, shared.clock.now());
@@ -306,6 +358,7 @@ async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
             Ok(link) => {
                 tracing::info!(account = %id, platform = account.plan.account.spec.name, "connected");
                 let before = account.lock().heard;
+                let since = shared.clock.now();
                 let lost = calm(carry(&shared, &account, link)).await.unwrap_or_else(|Panicked| {
                     LinkError::Lost { reason: "listening panicked".into() }
                 });
@@ -318,13 +371,26 @@ async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
                 }
                 tracing::warn!(account = %id, error = %lost, "connection lost");
                 let now = shared.clock.now();
-                if let LinkError::Unauthorized { .. } = lost {
-                    let (problem, hint) = (lost.to_string(), CREDENTIALS.to_owned());
-                    account.becomes(AccountState::Refused { problem, hint }, now);
-                    REFUSED_REST
-                } else {
-                    account.becomes(AccountState::Waiting { reason: lost.to_string() }, now);
-                    backoff.next()
+                if now.since(since) >= UNCONTESTED {
+                    contests = 0;
+                }
+                match lost {
+                    LinkError::Unauthorized { .. } => {
+                        let (problem, hint) = (lost.to_string(), CREDENTIALS.to_owned());
+                        account.becomes(AccountState::Refused { problem, hint }, now);
+                        REFUSED_REST
+                    }
+                    // What came through in between does not mean that the other one is gone.
+                    LinkError::Conflict { problem, hint } => {
+                        account.becomes(AccountState::Contested { problem, hint }, now);
+                        let rest = CONTESTED_RESTS[contests];
+                        contests = (contests + 1).min(CONTESTED_RESTS.len() - 1);
+                        rest
+                    }
+                    LinkError::Lost { .. } => {
+                        account.becomes(AccountState::Waiting { reason: lost.to_string() }, now);
+                        backoff.next()
+                    }
                 }
             }
             Err(ConnectError::Unreachable { reason }) => {

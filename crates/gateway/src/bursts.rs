@@ -9,6 +9,7 @@ use talaria_model::{Addressed, Inbound, InboundKind, MediaKind, Message, Seq, Ti
 use talaria_platform::Bursts;
 
 use crate::fetching;
+use crate::hearing::Listens;
 
 /// The longest that a message waits for its other parts, however they drip in.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -92,7 +93,7 @@ impl Heard {
 
 fn part(inbound: &Inbound, bursts: &Bursts) -> Part {
     let InboundKind::Said(message) = &inbound.kind else { return Part::Whole };
-    if is_command(message) || message.addressed == Addressed::ToOthers {
+    if is_command(message) || message.addressed != Addressed::ToUs {
         return Part::Whole;
     }
     let is_picture = !message.media.is_empty()
@@ -108,11 +109,16 @@ fn part(inbound: &Inbound, bursts: &Bursts) -> Part {
 }
 
 fn is_command(message: &Message) -> bool {
-    message.text.starts_with('/')
+    message.text.starts_with('/') && message.forwarded.is_none()
 }
 
 /// What of this can be heard.
-pub(crate) fn ready(waiting: &VecDeque<Heard>, bursts: &Bursts, now: Timestamp) -> Ready {
+pub(crate) fn ready(
+    waiting: &VecDeque<Heard>,
+    bursts: &Bursts,
+    listens: Listens,
+    now: Timestamp,
+) -> Ready {
     let Some(first) = waiting.front() else { return Ready::Not };
     let mut parts = 1;
     while parts < MOST_PARTS
@@ -129,7 +135,13 @@ pub(crate) fn ready(waiting: &VecDeque<Heard>, bursts: &Bursts, now: Timestamp) 
         LONGEST_WAIT.saturating_sub(now.since(first.came))
     };
     let wait = waiting[parts - 1].waits(bursts, now).min(left);
-    if waiting.iter().take(parts).any(|heard| fetching::is_due(&heard.inbound)) {
+    // What was changed is taken along, so it has to be there, too.
+    let is_taken = |(place, heard): (usize, &Heard)| {
+        place < parts || waiting.iter().take(parts).any(|said| changes(heard, said))
+    };
+    let mut due =
+        waiting.iter().enumerate().filter(|(_, heard)| fetching::is_due(&heard.inbound, listens));
+    if due.any(is_taken) {
         Ready::Not
     } else if is_over || wait.is_zero() {
         Ready::First(parts)
@@ -217,7 +229,8 @@ mod tests {
     fn check(waiting: &[(i64, &str)], now: i64, expected: Ready) {
         let waiting: VecDeque<Heard> =
             (1..).zip(waiting).map(|(number, (at, said))| heard(number, *at, said)).collect();
-        assert_eq!(ready(&waiting, &BURSTS, Timestamp::from_millis(now)), expected);
+        let ready = ready(&waiting, &BURSTS, Listens::Never, Timestamp::from_millis(now));
+        assert_eq!(ready, expected);
     }
 
     const fn wait(millis: u64) -> Ready {

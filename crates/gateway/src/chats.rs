@@ -54,6 +54,8 @@ struct Outbox {
     /// The newest deliveries whose text is decided or about to be, the latest last. They grow no
     /// more.
     decided: VecDeque<OutboundId>,
+    /// The last part of each answer that grows of which something may be visible.
+    named: HashMap<OutboundId, u16>,
     /// Steps that are being made durable and have decided something here. Until they are, the chat has
     /// to remember what they decided.
     deciding: usize,
@@ -178,7 +180,15 @@ impl Chat {
     /// too late for that.
     pub(crate) async fn name(&self, id: &OutboundId) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         let naming = self.naming.lock().await;
-        (!self.is_decided(id)).then_some(naming)
+        let delivery = id.with_part(0);
+        if self.is_decided(&delivery) {
+            return None;
+        }
+        let mut outbox = self.lock();
+        let last = outbox.named.entry(delivery).or_default();
+        *last = (*last).max(id.part);
+        drop(outbox);
+        Some(naming)
     }
 
     /// Puts back what is tried again later; nothing may overtake it.
@@ -190,6 +200,13 @@ impl Chat {
     pub(crate) fn is_last(&self) -> bool {
         let outbox = self.lock();
         outbox.parcels.is_empty() && !outbox.behind
+    }
+
+    /// Whether the next that waits is of the same delivery.
+    pub(crate) fn goes_on(&self, id: &OutboundId) -> bool {
+        let outbox = self.lock();
+        let next = outbox.parcels.front().map(|next| &next.outbound.id);
+        next.is_some_and(|next| next.with_part(0) == id.with_part(0))
     }
 
     /// Says that the store has more than what is in memory.
@@ -272,10 +289,13 @@ pub(crate) async fn decide(shared: &Arc<Shared>, parcels: &[Outbound]) -> Decidi
 /// Hands over what a step has made durable. What finds no room is read from the store later, and so
 /// is what may have been shown before this run.
 pub(crate) fn offer(shared: &Arc<Shared>, parcels: Vec<Outbound>, inherited: Option<&OutboundId>) {
-    for outbound in parcels {
+    let mut parcels = parcels.into_iter().peekable();
+    while let Some(outbound) = parcels.next() {
+        let delivery = outbound.id.with_part(0);
+        let (last, is_last) =
+            (outbound.id.part, parcels.peek().is_none_or(|next| next.id.with_part(0) != delivery));
         with_chat(shared, outbound.to.clone(), |chat| {
             let mut outbox = chat.lock();
-            let delivery = outbound.id.with_part(0);
             let is_inherited = inherited == Some(&delivery);
             outbox.shown.retain(|shown| shown.id != delivery);
             if outbox.behind || is_inherited || outbox.parcels.len() >= shared.limits.outbox {
@@ -287,8 +307,13 @@ pub(crate) fn offer(shared: &Arc<Shared>, parcels: Vec<Outbound>, inherited: Opt
                     shown: None,
                     attempts: 0,
                     not_before: None,
+                    anew: 0,
                     at: shared.clock.now(),
                 });
+            }
+            // The store takes away what can be seen beyond the last part.
+            if is_last && outbox.named.remove(&delivery).is_some_and(|named| named > last) {
+                outbox.leave_to_store();
             }
         });
     }

@@ -1,4 +1,4 @@
-//! Files that came with messages: from their platform into our own store.
+//! What a message lacks that is still at its platform: its files, and what surrounds it.
 //!
 //! A message is in the journal before anything is fetched for it, and its session hears of it
 //! afterwards. What cannot be had in time is named in what the model reads; a file that does not come
@@ -17,11 +17,12 @@ use talaria_clock::Clock;
 use talaria_model::{
     AccountId, FileRef, Inbound, InboundKind, Media, MediaKind, Message, Seq, Shown, Unfetched,
 };
-use talaria_platform::{ByteStream, FetchError, FileError};
+use talaria_platform::{ByteStream, FetchError, FileError, Surroundings};
 use talaria_store::StoreError;
 
 use crate::accounts::ConnectedAccount;
 use crate::bursts::Heard;
+use crate::hearing::{self, Listens};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 
@@ -40,9 +41,18 @@ const TRIES: u32 = 5;
 /// How long a platform may pause in the middle of a file.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Whether files have to be fetched before a session hears of an event.
-pub(crate) fn is_due(inbound: &Inbound) -> bool {
-    matches!(&inbound.kind, InboundKind::Said(message) if !message.media.is_empty())
+/// How long a platform may take to tell what surrounds a message.
+const LOOKING_AROUND: Duration = Duration::from_secs(5);
+
+/// Whether something has to be fetched before a session hears of an event, or a recording written down.
+pub(crate) fn is_due(inbound: &Inbound, listens: Listens) -> bool {
+    let has_more = match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => {
+            !message.media.is_empty() || message.surroundings.is_some()
+        }
+        InboundKind::Pressed(_) | InboundKind::Stopped => false,
+    };
+    has_more || listens.is_due(inbound)
 }
 
 /// The messages of a lane whose files are on their way. Dropping it leaves them where they are.
@@ -59,7 +69,8 @@ impl Fetches {
         shared: &Arc<Shared>,
         waiting: impl Iterator<Item = &'a Heard>,
     ) {
-        let due: Vec<_> = waiting.filter(|heard| is_due(&heard.inbound)).take(AHEAD).collect();
+        let is_due = |heard: &&Heard| is_due(&heard.inbound, shared.listens());
+        let due: Vec<_> = waiting.filter(is_due).take(AHEAD).collect();
         self.0.retain(|(seq, _)| due.iter().any(|wanted| wanted.seq == *seq));
         for Heard { seq, inbound, .. } in due {
             if !self.0.iter().any(|(begun, _)| begun == seq) {
@@ -92,8 +103,16 @@ impl Fetches {
 /// The message with its files, durable.
 async fn fetch(shared: Arc<Shared>, seq: Seq, mut inbound: Inbound) -> Inbound {
     let account = inbound.to.account.clone();
-    if let InboundKind::Said(message) = &mut inbound.kind {
-        take_in(&shared, &account, message).await;
+    let asked_about = inbound.clone();
+    if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
+        message.surroundings = None;
+        let around = look_around(&shared, &asked_about);
+        let taken = async {
+            take_in(&shared, &account, message).await;
+            hearing::listen(&shared, message).await;
+        };
+        let (around, ()) = tokio::join!(around, taken);
+        around.put_into(&mut inbound);
     }
     let mut backoff = shared.spread.backoff();
     loop {
@@ -109,6 +128,35 @@ async fn fetch(shared: Arc<Shared>, seq: Seq, mut inbound: Inbound) -> Inbound {
             }
             Ok(()) => return inbound,
         }
+    }
+}
+
+/// What surrounds a message, as far as its platform tells it in time.
+async fn look_around(shared: &Shared, inbound: &Inbound) -> Surroundings {
+    let (InboundKind::Said(message) | InboundKind::Edited(message)) = &inbound.kind else {
+        return Surroundings::default();
+    };
+    let account = shared.accounts.get(&inbound.to.account);
+    let (Some(_), Some(account)) = (&message.surroundings, account) else {
+        return Surroundings::default();
+    };
+    let asked = async {
+        account.connected().await;
+        let _place = account.fetches.acquire().await.ok()?;
+        let library = account.library()?;
+        match calm(library.surroundings(inbound)).await {
+            Ok(Ok(around)) => Some(around),
+            Ok(Err(error)) => {
+                tracing::warn!(account = %account.plan.id, %error, "what surrounds a message is not told");
+                None
+            }
+            Err(Panicked) => None,
+        }
+    };
+    tokio::select! {
+        biased;
+        around = asked => around.unwrap_or_default(),
+        () = shared.clock.sleep(LOOKING_AROUND) => Surroundings::default(),
     }
 }
 

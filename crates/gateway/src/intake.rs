@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use talaria_model::{Addressed, Inbound, InboundKind};
 use talaria_platform::{Batch, Committed, Verdict};
-use talaria_session::{Admission, Attention, SessionKey};
+use talaria_session::{Admission, Attention, Chatter, Part, Session, SessionKey};
 use talaria_store::{Admitted, Delivered, JournalState, StoreError};
 
 use crate::accounts::ConnectedAccount;
@@ -26,7 +26,11 @@ pub(crate) async fn admit(
     batch: Batch,
 ) -> Result<(), StoreError> {
     let Batch { events, cursor, ack } = batch;
-    let judged: Vec<_> = events.into_iter().map(|event| judge(shared, account, event)).collect();
+    let mut judged = Vec::with_capacity(events.len());
+    for event in events {
+        let part = part(shared, account, &event).await?;
+        judged.push(judge(shared, account, event, part));
+    }
     let delivered = Delivered {
         account: account.plan.id.clone(),
         events: judged.iter().flatten().cloned().collect(),
@@ -71,12 +75,30 @@ pub(crate) async fn admit(
     Ok(())
 }
 
+/// Whether the agent has a part in what goes on where something was said. It is looked up only where that
+/// decides anything, and never for a stranger.
+async fn part(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    inbound: &Inbound,
+) -> Result<Part, StoreError> {
+    let gate = account.gate();
+    if !gate.minds_part(inbound) || account.admit(inbound) != Admission::Admit {
+        return Ok(Part::None);
+    }
+    let session = shared.store.load(&SessionKey::of(inbound, shared.scope)).await?;
+    // A session in which people were only overheard has begun no turn.
+    let has_part = |session: &Session| session.turns > 0 || gate.chatter == Chatter::Ignored;
+    Ok(if session.is_some_and(|session| has_part(&session)) { Part::Taken } else { Part::None })
+}
+
 /// Where an event belongs, whether it is let in, and whether it is answered. None for one that is not
 /// written down: it names another account, or it is one too many of those that are not answered.
 fn judge(
     shared: &Shared,
     account: &ConnectedAccount,
     mut inbound: Inbound,
+    part: Part,
 ) -> Option<(SessionKey, Inbound, JournalState)> {
     if inbound.to.account != account.plan.id {
         tracing::warn!(account = %account.plan.id, "refused an event of another account");
@@ -84,7 +106,7 @@ fn judge(
     }
     let length = shorten(&mut inbound);
     let state = match (account.admit(&inbound), length) {
-        (Admission::Admit, Length::Fits) => match account.attend(&inbound) {
+        (Admission::Admit, Length::Fits) => match account.gate().attend(&inbound, part) {
             Attention::Answer => {
                 addressed(&mut inbound, Addressed::ToUs);
                 JournalState::Unread

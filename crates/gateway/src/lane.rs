@@ -405,7 +405,8 @@ impl Driver {
         }
         self.fetches.keep_up(&self.shared, inbox.said.iter());
         self.waits = None;
-        match bursts::ready(&inbox.said, &self.bursts, self.shared.clock.now()) {
+        let (listens, now) = (self.shared.listens(), self.shared.clock.now());
+        match bursts::ready(&inbox.said, &self.bursts, listens, now) {
             Ready::First(parts) => {
                 let mut rows = bursts::take(&mut inbox.said, parts);
                 return Some(match rows.len() {

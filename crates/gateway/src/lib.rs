@@ -17,6 +17,7 @@ mod denials;
 mod expiry;
 mod fetching;
 mod files;
+mod hearing;
 mod intake;
 mod lane;
 mod lanes;
@@ -32,6 +33,7 @@ mod requests;
 mod shared;
 mod silenced;
 mod situation;
+mod speaking;
 mod steward;
 mod tasks;
 mod turn;
@@ -54,10 +56,12 @@ pub use accounts::{AccountState, AccountStatus};
 pub use attachments::StoredAttachments;
 pub use expiry::Finalizer;
 pub use files::DiskFiles;
+pub use hearing::{Ears, Listens};
 pub use manner::{Manner, Replies, Streaming, Transport};
 pub use menu::menu;
 pub use recall::StoreRecall;
 pub use shared::{Limits, Routes};
+pub use speaking::Mouth;
 pub use steward::{NoSteward, Steward};
 
 /// Everything a gateway is made of.
@@ -84,6 +88,10 @@ pub struct Parts {
     pub steward: Arc<dyn Steward>,
     /// Who keeps something for a conversation and has to let go of it when that is over.
     pub finalizers: Vec<Arc<dyn Finalizer>>,
+    /// What listens to voice messages, if anything does.
+    pub ears: Option<Ears>,
+    /// What speaks, if anything does.
+    pub mouth: Option<Mouth>,
     /// What is bounded by how much.
     pub limits: Limits,
 }

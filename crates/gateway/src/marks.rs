@@ -66,7 +66,7 @@ async fn show(
     let chat = account.purses.of(&to.chat.id, shared.clock.now());
     for _ in 0..PUT_OFF {
         let now = shared.clock.now();
-        match pace::spare((&account.purse, bucket.account), (&chat, None), now) {
+        match pace::spare(&[(&account.purse, bucket.account), (&chat, None)], now) {
             Ok(()) => {
                 let Some(outgoing) = account.outgoing() else { return };
                 let act = Act::Mark { message: message.clone(), progress };

@@ -1,4 +1,4 @@
-//! How much may be sent in how much time: in one chat, and on an account.
+//! How much may be sent in how much time: in one chat, on an account, and of one kind.
 //!
 //! Finals wait in the order in which they came. What is only for show takes what is left over, and
 //! leaves a place for a final that may come.
@@ -132,19 +132,16 @@ impl Purse {
     }
 }
 
-/// Takes from both for something that is only for show. Says how long it has to wait if there is
-/// nothing to spare. What is no message, such as a sign or a draft, takes nothing from its chat.
-pub(crate) fn spare(
-    (account, of_account): (&Purse, Option<Bucket>),
-    (chat, of_chat): (&Purse, Option<Bucket>),
-    now: Timestamp,
-) -> Result<(), Duration> {
-    let wait = account.spare(of_account, now).max(chat.spare(of_chat, now));
-    if !wait.is_zero() {
+/// Takes from all of these for something that is only for show. Says how long it has to wait if there is
+/// nothing to spare in one of them.
+pub(crate) fn spare(purses: &[(&Purse, Option<Bucket>)], now: Timestamp) -> Result<(), Duration> {
+    let wait = purses.iter().map(|(purse, bucket)| purse.spare(*bucket, now)).max();
+    if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
         return Err(wait);
     }
-    account.lock().spend(of_account, now);
-    chat.lock().spend(of_chat, now);
+    for (purse, bucket) in purses {
+        purse.lock().spend(*bucket, now);
+    }
     Ok(())
 }
 
@@ -191,7 +188,7 @@ mod tests {
     }
 
     fn spare_of(purse: &Purse, now: Timestamp) -> Result<(), Duration> {
-        spare((&Purse::default(), None), (purse, BUCKET), now)
+        spare(&[(&Purse::default(), None), (purse, BUCKET)], now)
     }
 
     #[tokio::test(start_paused = true)]
@@ -243,7 +240,7 @@ mod tests {
         let began = clock.now();
         purse.pause(Duration::from_secs(7), began);
         purse.pause(Duration::from_secs(2), began);
-        assert!(spare((&purse, None), (&Purse::default(), None), began).is_err());
+        assert!(spare(&[(&purse, None), (&Purse::default(), None)], began).is_err());
         purse.spend(None, &clock).await;
         assert_eq!(clock.now().since(began), Duration::from_secs(7));
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use talaria_agent::Preview;
-use talaria_model::{MessageId, OutboundId};
+use talaria_model::{MessageId, OutboundId, TextLimit, Unit};
+use talaria_render::{Dialect, parts_in};
 use talaria_session::reply::may_be_silence;
 use tokio::sync::watch;
 
@@ -62,6 +63,15 @@ pub(crate) fn said_in(preview: &Preview) -> &str {
     if may_be_silence(&preview.text) { "" } else { preview.text.trim_end() }
 }
 
+/// Whether people would see anything of a text. One that so far consists of the marks of a title or a list
+/// shows nothing.
+pub(crate) fn says_something(text: &str) -> bool {
+    /// No marks without words are longer.
+    const MARKS: usize = 256;
+    let limit = TextLimit { max: u32::MAX, unit: Unit::Bytes };
+    text.len() > MARKS || parts_in(text, limit, Dialect::Plain).next().is_some()
+}
+
 /// What the preview looks like: the text so far and, under it, what the agent is doing.
 pub(crate) fn text_of(preview: &Preview) -> String {
     let said = said_in(preview);
@@ -75,6 +85,13 @@ pub(crate) fn text_of(preview: &Preview) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_without_words_say_nothing() {
+        for (text, says) in [("", false), ("# ", false), ("- ", false), ("# a", true)] {
+            assert_eq!(says_something(text), says, "{text:?}");
+        }
+    }
 
     #[test]
     fn what_the_agent_is_doing_stands_under_what_it_said() {

@@ -103,6 +103,7 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
             Err(refusal) => Told::Text(refusal),
         },
         Request::Run(name) => said(steward.run(name).await),
+        Request::Speak(text) => crate::speaking::speak(shared, &asking.at, text).await,
     })
 }
 
@@ -240,7 +241,9 @@ fn platforms(shared: &Shared) -> String {
             AccountState::Connecting => "connecting".into(),
             AccountState::Connected => "connected".into(),
             AccountState::Waiting { reason } => format!("not connected: {reason}"),
-            AccountState::Refused { problem, hint } => format!("{problem}; {hint}"),
+            AccountState::Contested { problem, hint } | AccountState::Refused { problem, hint } => {
+                format!("{problem}; {hint}")
+            }
         };
         format!("- {} ({}): {state}", status.id, status.platform)
     };

@@ -18,9 +18,11 @@ use crate::accounts::Accounts;
 use crate::backoff::Spread;
 use crate::chats::Chats;
 use crate::expiry::Finalizer;
+use crate::hearing::{Hearing, Listens};
 use crate::lanes::Lanes;
 use crate::manner::{Growth, Manner};
 use crate::owed::Owed;
+use crate::speaking::Speaking;
 use crate::steward::Steward;
 use crate::tasks::Tasks;
 use crate::{AccountPlan, AgentSlot, Parts};
@@ -86,6 +88,8 @@ pub(crate) struct Shared {
     pub(crate) privacy: Privacy,
     pub(crate) steward: Arc<dyn Steward>,
     pub(crate) finalizers: Vec<Arc<dyn Finalizer>>,
+    pub(crate) hearing: Option<Hearing>,
+    pub(crate) speaking: Option<Speaking>,
     /// Accounts on which every sender is the operator, who may read all of them.
     pub(crate) operator_accounts: Vec<AccountId>,
     pub(crate) limits: Limits,
@@ -105,12 +109,14 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(parts: Parts, started: Timestamp) -> Arc<Self> {
         let Parts { store, agent, clock, files, accounts, hosts, scope, rules, limits, .. } = parts;
-        let Parts { privacy, steward, finalizers, .. } = parts;
+        let Parts { privacy, steward, finalizers, ears, mouth, .. } = parts;
         let is_operators = |plan: &&AccountPlan| plan.access == Access::Operator;
         Arc::new(Self {
             privacy,
             steward,
             finalizers,
+            hearing: ears.map(Hearing::new),
+            speaking: mouth.map(Speaking::new),
             operator_accounts: accounts
                 .iter()
                 .filter(is_operators)
@@ -167,6 +173,11 @@ impl Shared {
     pub(crate) fn bursts_for(&self, key: &SessionKey) -> Bursts {
         let account = self.accounts.get(&key.account);
         account.map_or(Bursts::NONE, |account| account.plan.account.spec.bursts)
+    }
+
+    /// Which recordings are written down before their session hears of them.
+    pub(crate) fn listens(&self) -> Listens {
+        self.hearing.as_ref().map_or(Listens::Never, Hearing::listens)
     }
 
     pub(crate) fn turns_in_hand(&self) -> usize {

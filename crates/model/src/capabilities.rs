@@ -134,6 +134,8 @@ pub enum Choices {
     Buttons {
         /// How many fit under one message. More than that become a numbered list.
         max: u8,
+        /// How many bytes of a choice's id one of them carries. What is longer travels as its digest.
+        id: u16,
     },
 }
 
@@ -164,11 +166,14 @@ pub struct Pace {
     pub account: Option<Bucket>,
     /// In one chat.
     pub chat: Option<Bucket>,
+    /// Changes to messages in all chats of the account together, where they are counted apart. A word to
+    /// wait with one of them is then about all of them.
+    pub edits: Option<Bucket>,
 }
 
 impl Pace {
     /// As much as one likes.
-    pub const FREE: Self = Self { account: None, chat: None };
+    pub const FREE: Self = Self { account: None, chat: None, edits: None };
 }
 
 /// So many acts at once, and so many more as time passes.
@@ -188,6 +193,18 @@ pub enum Typing {
     Never,
     /// Yes; it fades after this long and has to be repeated.
     Fades(Duration),
+    /// Yes; it stays until something is posted or it is taken back, and fades after this long.
+    Stays(Duration),
+}
+
+impl Typing {
+    /// How long it can be seen.
+    pub fn time(self) -> Option<Duration> {
+        match self {
+            Self::Never => None,
+            Self::Fades(after) | Self::Stays(after) => Some(after),
+        }
+    }
 }
 
 /// Which files can be sent.

@@ -7,8 +7,11 @@ use crate::{ChoiceId, FileRef, MessageId};
 /// One thing to say: Markdown, files and the answers it offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// CommonMark, whatever the platform's own dialect is.
+    /// CommonMark, whatever the platform's own dialect is; unless it is to be read otherwise.
     pub text: String,
+    /// How the text is to be read.
+    #[serde(default, skip_serializing_if = "Reading::is_markdown")]
+    pub reading: Reading,
     /// Files that go along.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRef>,
@@ -21,6 +24,31 @@ pub struct Content {
     /// Whether people's devices are to make a sound.
     #[serde(default, skip_serializing_if = "Notify::is_aloud")]
     pub notify: Notify,
+    /// How many messages that said this were taken away again. Each count is another message, also where
+    /// repeats are recognised. Only delivery counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub anew: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// How a text is to be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// As CommonMark.
+    #[default]
+    Markdown,
+    /// As it is: no character in it is a mark of anything. People see it unformatted.
+    AsItIs,
+}
+
+impl Reading {
+    fn is_markdown(&self) -> bool {
+        *self == Self::Markdown
+    }
 }
 
 /// Whether people's devices are to make a sound.

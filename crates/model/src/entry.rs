@@ -100,6 +100,9 @@ pub enum EntryBody {
         /// Answers it offered.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         choices: Vec<Choice>,
+        /// Files that went along.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileRef>,
         /// How it went out.
         sent: OutboundId,
     },

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// The longest id any platform may hand us. Longer ones are refused rather than cut, because two
 /// cut ids can become the same id.
@@ -123,6 +124,24 @@ text_id!(
     ChoiceId
 );
 
+/// What stands before a digest. No choice of ours begins so.
+const DIGEST: char = '~';
+
+impl ChoiceId {
+    /// A short id that nobody takes for another's, for platforms whose buttons carry little.
+    pub fn digest(&self) -> Self {
+        let digest = Sha256::digest(self.as_str());
+        let hex =
+            digest[..20].iter().fold(DIGEST.to_string(), |hex, byte| format!("{hex}{byte:02x}"));
+        Self(hex.into())
+    }
+
+    /// Whether it is this choice that came back, whole or as its digest.
+    pub fn is_named(&self, name: &Self) -> bool {
+        self == name || name.as_str().starts_with(DIGEST) && self.digest() == *name
+    }
+}
+
 /// A place in the journal: our own order of what arrived, independent of anybody's clock.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
@@ -185,6 +204,15 @@ mod tests {
         assert_eq!(SenderId::new("a\nb"), Err(IdError::Control));
         assert_eq!(SenderId::new("x".repeat(513)), Err(IdError::TooLong));
         assert_eq!(SenderId::new("x".repeat(512)).map(|id| id.as_str().len()), Ok(512));
+    }
+
+    #[test]
+    fn a_choice_is_known_by_its_digest() {
+        let long = ChoiceId::new("call_".repeat(60)).expect("an id");
+        let other = ChoiceId::new("call_".repeat(61)).expect("an id");
+        assert_eq!(long.digest().as_str().len(), 41);
+        assert!(long.is_named(&long) && long.is_named(&long.digest()));
+        assert!(!long.is_named(&other) && !long.is_named(&other.digest()));
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! What arrives from a platform.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, ChoiceId, EventId, FileRef, Media, MessageId, Sender, Source, Timestamp, Unfetched,
+    Address, ChoiceId, EventId, FileRef, Media, MessageId, Sender, Shown, Source, Timestamp,
+    Transcript, Understood, Unfetched,
 };
 
 /// One event from a platform, decoded and verified, on its way into the journal.
@@ -55,6 +58,9 @@ pub struct Message {
     /// Files sent along that could not be fetched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfetched: Vec<Unfetched>,
+    /// What was made of recordings among the files, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transcripts: Vec<Transcript>,
     /// What it has in common with the other parts, where people sent several messages as one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub album: Option<String>,
@@ -73,6 +79,9 @@ pub struct Message {
     /// What that message said, where the platform tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<Quote>,
+    /// What its platform can still be asked about it, by a handle of the platform's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surroundings: Option<String>,
     /// What others said in the chat since we were last spoken to, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overheard: Vec<Overheard>,
@@ -82,6 +91,28 @@ pub struct Message {
     /// Skills that a new conversation in this chat begins with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
+}
+
+impl Message {
+    /// What was said: as typed, and behind that as spoken.
+    pub fn words(&self) -> Cow<'_, str> {
+        let spoken = self.transcripts.iter().filter_map(|transcript| match &transcript.said {
+            Understood::Words(words) => Some(words.as_str()),
+            Understood::Nothing(_) => None,
+        });
+        let typed = Some(self.text.as_str()).filter(|text| !text.trim().is_empty());
+        let all: Vec<&str> = typed.into_iter().chain(spoken).collect();
+        match all.as_slice() {
+            [] => Cow::Borrowed(&self.text),
+            [one] => Cow::Borrowed(one),
+            all => Cow::Owned(all.join("\n\n")),
+        }
+    }
+
+    /// Whether somebody spoke instead of writing, at least in part.
+    pub fn is_spoken(&self) -> bool {
+        self.files.iter().any(|file| file.shown == Shown::Voice)
+    }
 }
 
 /// Whether a message says what it said at first.
@@ -111,6 +142,8 @@ pub enum Addressed {
     ToUs,
     /// It was said in a chat that we are in.
     ToOthers,
+    /// It names another bot and not us: that one is meant, whatever else speaks for us.
+    ToAnotherBot,
 }
 
 impl Addressed {

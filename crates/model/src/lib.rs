@@ -17,17 +17,19 @@ mod inbound;
 pub mod jid;
 mod media;
 mod outbound;
+mod pattern;
 mod secret;
 mod source;
 mod time;
 mod turn;
+mod voice;
 
 pub use address::{Address, Chat, ChatKind, Sender, SenderKind};
 pub use capabilities::{
     Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
     Pace, Reactions, TextLimit, Typing, Unit,
 };
-pub use content::{Choice, Content, Notify};
+pub use content::{Choice, Content, Notify, Reading};
 pub use cost::{Cost, CostStatus};
 pub use effort::{Effort, UnknownEffort};
 pub use entry::{Entry, EntryBody, Extent, Question, ToolCall, Usage};
@@ -39,7 +41,9 @@ pub use id::{
 pub use inbound::{Addressed, Author, Edition, Inbound, InboundKind, Message, Overheard, Quote};
 pub use media::{Media, MediaKind, Unfetched};
 pub use outbound::{Act, Draft, Outbound, Progress, Receipt};
+pub use pattern::{Pattern, PatternError};
 pub use secret::Secret;
 pub use source::{KnownBy, Source, Standing};
 pub use time::Timestamp;
 pub use turn::{AgentEvent, Answer, Attended, Failure, Steer, Task, Word, Work};
+pub use voice::{Transcript, Understood};

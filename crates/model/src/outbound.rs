@@ -52,6 +52,8 @@ pub enum Act {
     },
     /// Show that an answer is being worked on.
     Typing,
+    /// Take that back where it stays.
+    Rest,
 }
 
 /// How far the answer to a message is. Each platform has its own sign for it.

@@ -24,6 +24,9 @@ pub struct Source {
     /// A second id of the chat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alt_chat: Option<ChatId>,
+    /// The id that the chat had before. Its conversations go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<ChatId>,
     /// What tells this direct chat from others.
     #[serde(skip_serializing_if = "KnownBy::is_chat")]
     pub known_by: KnownBy,

@@ -35,6 +35,10 @@ pub enum SendError {
         /// In the platform's words.
         reason: String,
     },
+    /// The platform recognises the act as a repeat, and the message that it made is not there any more. As
+    /// another message it can be said again: see `Content::anew`.
+    #[error("what it made is not there any more")]
+    Vanished,
     /// The platform will never accept this act.
     #[error("refused: {reason}")]
     Rejected {
@@ -65,6 +69,8 @@ pub enum Fate {
     },
     /// Send it again without formatting.
     Plain,
+    /// Send it again as another message.
+    Anew,
     /// It may have arrived. Send it again only under the same key, or marked.
     Unsure,
     /// Give up on this act and say so.
@@ -82,6 +88,7 @@ impl SendError {
             }
             Self::Unreachable { .. } => Fate::Retry { after: None },
             Self::Unreadable { .. } => Fate::Plain,
+            Self::Vanished => Fate::Anew,
             Self::Unconfirmed { .. } => Fate::Unsure,
             Self::Gone { .. } | Self::Rejected { .. } => Fate::Drop,
             Self::Unauthorized { .. } => Fate::Suspend,
@@ -117,11 +124,13 @@ pub enum LinkError {
         /// What happened.
         reason: String,
     },
-    /// Somebody else is connected in our place.
-    #[error("another connection took over: {reason}")]
+    /// Somebody else is connected in our place, and a human has to decide for one of the two.
+    #[error("{problem}")]
     Conflict {
-        /// In the platform's words.
-        reason: String,
+        /// Who, as far as the platform tells.
+        problem: String,
+        /// What to do about it.
+        hint: String,
     },
     /// Our credentials are not accepted any more.
     #[error("not authorized: {reason}")]
@@ -144,6 +153,7 @@ mod tests {
             (SendError::Halted { after: wait }, Fate::Retry { after: Some(wait) }),
             (SendError::Unreachable { reason: reason() }, Fate::Retry { after: None }),
             (SendError::Unreadable { reason: reason() }, Fate::Plain),
+            (SendError::Vanished, Fate::Anew),
             (SendError::Unconfirmed { reason: reason() }, Fate::Unsure),
             (SendError::Gone { reason: reason() }, Fate::Drop),
             (SendError::Rejected { reason: reason() }, Fate::Drop),

@@ -14,14 +14,14 @@ mod registration;
 pub use error::{ConnectError, Fate, LinkError, SendError};
 pub use link::{
     Ack, Arrival, Arrivals, Batch, Committed, Cursor, FetchError, Found, Incoming, Library, Link,
-    Outgoing, Verdict,
+    Outgoing, Surroundings, Verdict,
 };
-pub use lower::lower;
+pub use lower::{lower, plainly};
 pub use menu::{MenuItem, Offered};
 pub use ports::{
     Archive, ArchiveError, ByteStream, Conversation, FileError, FileStore, Hit, Ports, Recorded,
 };
 pub use registration::{
-    Account, Ask, Bursts, Checked, Identity, Need, Platform, Registration, Secrecy, SettingsError,
-    Spec, Startup, Surface,
+    Account, Ask, Bursts, Checked, Identity, Need, Platform, Registration, Secrecy, Senders,
+    SettingsError, Spec, Startup, Surface,
 };

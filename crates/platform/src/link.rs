@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
-use talaria_model::{Inbound, Media, Outbound, Receipt, Seq};
+use talaria_model::{Inbound, InboundKind, Media, Outbound, Overheard, Quote, Receipt, Seq};
 
 use crate::{ByteStream, LinkError, SendError, Surface};
 
@@ -126,11 +126,49 @@ pub enum Found {
     Unknown,
 }
 
-/// Fetches files that a platform holds.
+/// Tells of what a platform holds. It is asked only about messages that are stored and let in, so that
+/// nobody else can make us ask.
 #[async_trait]
 pub trait Library: Send + Sync {
     /// The bytes of a file that came with a message.
     async fn fetch(&self, media: &Media) -> Result<ByteStream, FetchError>;
+
+    /// What surrounds a message, by the handle in it. It is asked once, and a session waits for it a few
+    /// seconds at most.
+    async fn surroundings(&self, inbound: &Inbound) -> Result<Surroundings, FetchError>;
+}
+
+/// What has to be asked for before a message reads as people there see it. None of it decides who is let
+/// in or where the message belongs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The text, with names where ids were.
+    pub text: Option<String>,
+    /// What its sender is called.
+    pub sender: Option<String>,
+    /// What its chat is called.
+    pub chat: Option<String>,
+    /// What the chat is about.
+    pub topic: Option<String>,
+    /// What was said before, oldest first.
+    pub overheard: Vec<Overheard>,
+    /// The message it answers.
+    pub quote: Option<Quote>,
+}
+
+impl Surroundings {
+    /// Puts it into the message that it surrounds.
+    pub fn put_into(self, inbound: &mut Inbound) {
+        let Self { text, sender, chat, topic, overheard, quote } = self;
+        inbound.from.name = sender.or(inbound.from.name.take());
+        inbound.source.chat_name = chat.or(inbound.source.chat_name.take());
+        inbound.source.topic = topic.or(inbound.source.topic.take());
+        if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
+            message.text = text.unwrap_or(std::mem::take(&mut message.text));
+            message.quote = quote.or(message.quote.take());
+            message.overheard.extend(overheard);
+        }
+    }
 }
 
 /// Why a file could not be fetched.

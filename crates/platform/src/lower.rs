@@ -2,7 +2,7 @@
 
 use talaria_model::{
     Act, Capabilities, Choice, Choices, Content, Deletes, Draft, Drafts, Edits, FileRef, Files,
-    Marks, Markup, Outbound, Reactions, TextLimit, Typing,
+    Marks, Markup, Outbound, Reactions, Reading, TextLimit, Typing,
 };
 use talaria_render as render;
 
@@ -24,7 +24,7 @@ const SHORTENED: &str = "…";
 /// A text is taken apart so that every part fits once the platform has rendered it; each part is Markdown
 /// that the platform reads and renders. A platform that shows no markup gets plain text, which is why
 /// what comes out for such a platform is not Markdown and cannot be lowered again. Choices that cannot be
-/// buttons become a numbered list, files that cannot be sent are named in the text.
+/// buttons become a numbered list, ids that do not fit on one become digests, files that cannot be sent are named in the text.
 ///
 /// Nothing comes out for an act without content, and for an act the platform does not know. That holds
 /// for an edit, too: only delivery knows whether the message in question was ever seen, and posts the
@@ -48,12 +48,14 @@ pub fn lower(outbound: Outbound, can: &Capabilities) -> Vec<Outbound> {
         Act::React { .. } if can.reactions != Reactions::Never => vec![act],
         Act::Mark { .. } if can.marks != Marks::Never => vec![act],
         Act::Typing if can.typing != Typing::Never => vec![act],
+        Act::Rest if matches!(can.typing, Typing::Stays(_)) => vec![act],
         Act::Edit { .. }
         | Act::Draft(_)
         | Act::Delete { .. }
         | Act::React { .. }
         | Act::Mark { .. }
-        | Act::Typing => vec![],
+        | Act::Typing
+        | Act::Rest => vec![],
     };
     std::iter::zip(numbers, acts)
         .map(|(part, act)| Outbound { id: id.with_part(part), to: to.clone(), act })
@@ -72,10 +74,10 @@ fn contents(content: Content, can: &Capabilities, most: usize) -> Vec<Content> {
     }
     let are_buttons = match can.choices {
         Choices::Numbered => content.choices.is_empty(),
-        Choices::Buttons { max } => content.choices.len() <= usize::from(max),
+        Choices::Buttons { max, .. } => content.choices.len() <= usize::from(max),
     };
     let buttons = if are_buttons {
-        content.choices
+        content.choices.into_iter().map(|choice| pressable(choice, can.choices)).collect()
     } else {
         text = render::append(&text, &numbered(&content.choices));
         vec![]
@@ -157,6 +159,51 @@ fn texts(text: &str, can: &Capabilities, most: usize) -> Vec<String> {
         texts.extend(parts(CUT_SHORT, can.text, can).next());
     }
     texts.into_iter().map(|text| readable(text, can.markup)).collect()
+}
+
+/// Content without anything that a platform could refuse for its form: text that is read as it is, with
+/// the choices as a numbered list. The list is kept whole; a text that does not fit beside it is cut short.
+pub fn plainly(content: Content, can: &Capabilities) -> Content {
+    let text = match can.markup {
+        // It is plain already; read as Markdown it could lose words.
+        Markup::Plain => content.text,
+        _ => render::plain(&render::parse(&content.text)),
+    };
+    let text = if content.choices.is_empty() {
+        text
+    } else {
+        let list = render::plain(&render::parse(&numbered(&content.choices)));
+        let taken = render::length(&list, can.text.unit) + "\n\n".len();
+        let room = can.text.max.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX));
+        let text = as_much_as_fits(&text, TextLimit { max: room, ..can.text });
+        format!("{text}\n\n{list}").trim_start().to_owned()
+    };
+    Content { text, reading: Reading::AsItIs, choices: Vec::new(), ..content }
+}
+
+fn as_much_as_fits(text: &str, limit: TextLimit) -> String {
+    let most = limit.max as usize;
+    if render::length(text, limit.unit) <= most {
+        return text.to_owned();
+    }
+    let mut left = most.saturating_sub(render::length(SHORTENED, limit.unit));
+    let fitting = text.chars().take_while(|character| {
+        let taken = render::length(character.encode_utf8(&mut [0; 4]), limit.unit);
+        let fits = taken <= left;
+        left = left.saturating_sub(taken);
+        fits
+    });
+    format!("{}{SHORTENED}", fitting.collect::<String>().trim_end())
+}
+
+/// A choice whose id fits on a button.
+fn pressable(choice: Choice, choices: Choices) -> Choice {
+    match choices {
+        Choices::Buttons { id, .. } if choice.id.as_str().len() > usize::from(id) => {
+            Choice { id: choice.id.digest(), ..choice }
+        }
+        Choices::Buttons { .. } | Choices::Numbered => choice,
+    }
 }
 
 fn numbered(choices: &[Choice]) -> String {

@@ -36,9 +36,10 @@ pub trait Platform: 'static {
     }
 
     /// What a person pastes into the platform's own settings to make an account there, where it takes
-    /// such a thing. The menu is what people can say.
-    fn manifest(menu: &[MenuItem]) -> Option<String> {
-        let _ = menu;
+    /// such a thing. Without settings, for an account that is yet to be set up. The menu is what people
+    /// can say.
+    fn manifest(settings: Option<&Self::Settings>, menu: &[MenuItem]) -> Option<String> {
+        let _ = (settings, menu);
         None
     }
 
@@ -68,6 +69,8 @@ pub struct Spec {
     pub ids: Ids,
     /// Who its senders are known to be.
     pub identity: Identity,
+    /// What the ids of its senders look like.
+    pub senders: Senders,
     /// Whether an account exists without being configured.
     pub startup: Startup,
     /// What a person is asked who sets it up.
@@ -130,6 +133,10 @@ pub enum Need {
     Required,
     /// It can be left out.
     Optional,
+    /// It is asked for only where this other setting has an answer, and then needed.
+    With(&'static str),
+    /// It is asked for only where this other setting has none, and then needed.
+    Without(&'static str),
 }
 
 /// What a platform said of an account that was checked.
@@ -139,6 +146,20 @@ pub struct Checked {
     pub name: Option<String>,
     /// What works but should be changed, a line each.
     pub remarks: Vec<String>,
+}
+
+/// What the ids of senders look like, for people who have to write them down.
+#[derive(Debug, Clone, Copy)]
+pub struct Senders {
+    /// One that could be.
+    pub like: &'static str,
+    /// Whether something can be one.
+    pub fit: fn(&str) -> bool,
+}
+
+impl Senders {
+    /// They look like anything.
+    pub const ANY: Self = Self { like: "alice", fit: |_| true };
 }
 
 /// Who the senders on a platform are known to be.
@@ -177,7 +198,7 @@ pub struct Registration {
     pub spec: Spec,
     /// The schema of its settings.
     pub schema: fn() -> Schema,
-    /// What is pasted into the platform's own settings.
+    /// What is pasted into the platform's own settings for an account that is yet to be set up.
     pub manifest: fn(&[MenuItem]) -> Option<String>,
     open: fn(Value) -> Result<Account, SettingsError>,
 }
@@ -188,7 +209,7 @@ impl Registration {
         Self {
             spec: P::SPEC,
             schema: || schema_for!(P::Settings),
-            manifest: P::manifest,
+            manifest: |menu| P::manifest(None, menu),
             open: open::<P>,
         }
     }
@@ -221,7 +242,10 @@ pub struct Account {
     abilities: [Capabilities; ChatKind::ALL.len()],
     connect: Connect,
     check: Check,
+    manifest: Manifest,
 }
+
+type Manifest = Arc<dyn Fn(&[MenuItem]) -> Option<String> + Send + Sync>;
 
 type Check =
     Arc<dyn Fn(Arc<dyn Clock>) -> BoxFuture<'static, Result<Checked, ConnectError>> + Send + Sync>;
@@ -239,7 +263,8 @@ impl Account {
     ) -> Self {
         let check: Check = Arc::new(|_| Box::pin(async { Ok(Checked::default()) }));
         let abilities = [capabilities; ChatKind::ALL.len()];
-        Self { spec, abilities, connect: Arc::new(connect), check }
+        let manifest: Manifest = Arc::new(|_| None);
+        Self { spec, abilities, connect: Arc::new(connect), check, manifest }
     }
 
     /// The same account, which can do something else in some kinds of chats.
@@ -261,6 +286,11 @@ impl Account {
         (self.check)(clock)
     }
 
+    /// What is pasted into the platform's own settings for this account.
+    pub fn manifest(&self, menu: &[MenuItem]) -> Option<String> {
+        (self.manifest)(menu)
+    }
+
     /// Connects.
     pub fn connect(&self, ports: Ports) -> BoxFuture<'static, Result<Link, ConnectError>> {
         (self.connect)(ports)
@@ -274,7 +304,15 @@ fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
     let checked = settings.clone();
     let check =
         move |clock| -> BoxFuture<'static, _> { Box::pin(P::check(checked.clone(), clock)) };
+    let described = settings.clone();
+    let manifest = move |menu: &[MenuItem]| P::manifest(Some(&described), menu);
     let connect =
         move |ports| -> BoxFuture<'static, _> { Box::pin(P::connect(settings.clone(), ports)) };
-    Ok(Account { spec: P::SPEC, abilities, connect: Arc::new(connect), check: Arc::new(check) })
+    Ok(Account {
+        spec: P::SPEC,
+        abilities,
+        connect: Arc::new(connect),
+        check: Arc::new(check),
+        manifest: Arc::new(manifest),
+    })
 }

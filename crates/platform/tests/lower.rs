@@ -7,9 +7,9 @@ use proptest::test_runner::{Config, RngSeed};
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choice, ChoiceId, Choices,
     Content, Deletes, Draft, Drafts, Edits, FileId, FileRef, Files, Idempotency, Marks, Markup,
-    MessageId, Notify, Outbound, OutboundId, Pace, Reactions, SessionId, TextLimit, Typing, Unit,
+    MessageId, Outbound, OutboundId, Pace, Reactions, Reading, SessionId, TextLimit, Typing, Unit,
 };
-use talaria_platform::lower;
+use talaria_platform::{lower, plainly};
 use talaria_render::{Dialect, length, parse, plain, render};
 
 const OFTEN: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const RICH: Capabilities = Capabilities {
     edits: Edits::Every(OFTEN),
     drafts: Drafts::Every(OFTEN),
     deletes: Deletes::Anytime,
-    choices: Choices::Buttons { max: 2 },
+    choices: Choices::Buttons { max: 2, id: 64 },
     reactions: Reactions::Emoji,
     marks: Marks::Shown,
     pace: Pace::FREE,
@@ -83,7 +83,7 @@ fn what_fits_goes_out_as_it_is() {
             files: Vec::new(),
             choices: choices(&["Yes", "No"]),
             reply_to: Some(message()),
-            notify: Notify::Aloud,
+            ..Content::default()
         }),
         Act::Post(Content { files: vec![file("a.txt", 10)], ..Content::default() }),
         Act::Post(Content { choices: choices(&["Yes"]), ..Content::default() }),
@@ -134,7 +134,7 @@ fn a_long_post_becomes_parts_with_the_reply_first_and_the_rest_last() {
         files: vec![file("a.txt", 10)],
         choices: choices(&["Yes", "No"]),
         reply_to: Some(message()),
-        notify: Notify::Aloud,
+        ..Content::default()
     };
     assert_eq!(
         lower(
@@ -316,7 +316,7 @@ fn any_content() -> impl Strategy<Value = Content> {
             files: files.iter().map(|(name, size)| file(name, *size)).collect(),
             choices: choices(&labels.iter().map(String::as_str).collect::<Vec<_>>()),
             reply_to: replies.then(message),
-            notify: Notify::Aloud,
+            ..Content::default()
         })
 }
 
@@ -333,8 +333,10 @@ fn any_act() -> impl Strategy<Value = Act> {
 
 fn any_capabilities() -> impl Strategy<Value = Capabilities> {
     let unit = prop_oneof![Just(Unit::Bytes), Just(Unit::Utf16), Just(Unit::Chars)];
-    let choices =
-        prop_oneof![Just(Choices::Numbered), (0_u8..6).prop_map(|max| Choices::Buttons { max })];
+    let choices = prop_oneof![
+        Just(Choices::Numbered),
+        (0_u8..6).prop_map(|max| Choices::Buttons { max, id: 64 })
+    ];
     let files = prop_oneof![Just(Files::Never), (0_u64..2_000_000).prop_map(Files::UpTo)];
     let markup = prop_oneof![Just(Markup::Plain), any_formatted()];
     (60_u32..300, unit, markup, choices, files, any::<[bool; 5]>()).prop_map(
@@ -382,7 +384,8 @@ fn content(act: &Act) -> Option<&Content> {
         Act::Post(content) | Act::Edit { content, .. } | Act::Draft(Draft { content, .. }) => {
             Some(content)
         }
-        Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } | Act::Typing => None,
+        Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } => None,
+        Act::Typing | Act::Rest => None,
     }
 }
 
@@ -395,6 +398,7 @@ fn knows(can: &Capabilities, act: &Act) -> bool {
         Act::React { .. } => can.reactions != Reactions::Never,
         Act::Mark { .. } => can.marks != Marks::Never,
         Act::Typing => can.typing != Typing::Never,
+        Act::Rest => matches!(can.typing, Typing::Stays(_)),
     }
 }
 
@@ -408,7 +412,7 @@ fn may_send(can: &Capabilities, file: &FileRef) -> bool {
 fn shows_buttons(can: &Capabilities, count: usize) -> bool {
     match can.choices {
         Choices::Numbered => count == 0,
-        Choices::Buttons { max } => count <= usize::from(max),
+        Choices::Buttons { max, .. } => count <= usize::from(max),
     }
 }
 
@@ -501,4 +505,44 @@ fn files_follow_a_message_that_may_have_grown() {
     assert_eq!(shown, [("Here it is.", 0), ("", 1)]);
     let still = Capabilities { edits: Edits::Never, ..RICH };
     assert_eq!(acts(said, &still).len(), 1);
+}
+
+#[test]
+fn what_was_refused_for_its_form_has_none_left() {
+    let content = Content {
+        text: "Run `rm *.o` in **src**?".into(),
+        choices: choices(&["Yes, *all*", "No"]),
+        reply_to: Some(message()),
+        ..Content::default()
+    };
+    let can = Capabilities { text: TextLimit { max: 400, ..RICH.text }, ..RICH };
+    let plain = plainly(content, &can);
+    assert_eq!(plain.reading, Reading::AsItIs);
+    assert_eq!(plain.choices, []);
+    assert_eq!(plain.reply_to, Some(message()));
+    let expected = "Run rm *.o in src?\n\n1. Yes, *all*\n2. No\n\nAnswer with a number.";
+    assert_eq!(plain.text, expected);
+}
+
+#[test]
+fn a_list_of_choices_is_never_cut_short() {
+    for unit in [Unit::Bytes, Unit::Chars, Unit::Utf16] {
+        let text = TextLimit { max: 100, unit };
+        let can = Capabilities { text, ..RICH };
+        let content =
+            Content { choices: choices(&["Yes", "No"]), ..Content::text("ä𝄞 ".repeat(60)) };
+        let plain = plainly(content, &can).text;
+        assert!(talaria_render::length(&plain, unit) <= 100, "{plain}");
+        assert!(plain.ends_with("…\n\n1. Yes\n2. No\n\nAnswer with a number."), "{plain}");
+    }
+}
+
+#[test]
+fn an_id_that_does_not_fit_on_a_button_becomes_its_digest() {
+    let id = ChoiceId::new("call_".repeat(30)).expect("an id");
+    let choice = Choice { id: id.clone(), label: "Yes".into() };
+    let content = Content { choices: vec![choice], ..Content::text("Sure?") };
+    let [Act::Post(lowered)] = &acts(Act::Post(content), &RICH)[..] else { panic!("one post") };
+    let button = &lowered.choices[0].id;
+    assert!(button.as_str().len() <= 64 && id.is_named(button), "{button}");
 }

@@ -70,6 +70,8 @@ pub struct Endpoint {
     pub thinking: Option<Thinking>,
     /// How many tokens the model reads.
     pub context_window: Option<u64>,
+    /// Whether its models look at pictures; as is known of them when not set.
+    pub sight: Option<Sight>,
 }
 
 /// A model that was chosen.
@@ -452,7 +454,7 @@ impl Chooser<'_> {
                 thinking: endpoint.thinking,
                 dial,
                 pricing,
-                sight: known.map_or(Sight::TextOnly, |known| known.sight),
+                sight: endpoint.sight.or(known.map(|known| known.sight)).unwrap_or_default(),
                 context_window: endpoint.context_window.or(usual_window),
                 assumed_window,
             },

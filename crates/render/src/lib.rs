@@ -5,6 +5,7 @@
 //! tree. This crate knows how text looks, never who reads it, where it goes or which platform that is.
 #![forbid(unsafe_code)]
 
+mod aloud;
 mod ansi;
 mod autolink;
 mod chat;
@@ -28,9 +29,11 @@ mod spoiler;
 mod table;
 mod telegram;
 mod thoughts;
+mod verbatim;
 mod visible;
 mod wrap;
 
+pub use aloud::aloud;
 pub use ansi::{Colour, Style, ansi};
 pub use dialect::{Dialect, Rendered, render};
 pub use divide::{PartsIn, parts_in, split_in};
@@ -42,4 +45,5 @@ pub use parse::parse;
 pub use plain::plain;
 pub use telegram::{Entity, EntityKind};
 pub use thoughts::{Thoughts, Told};
+pub use verbatim::{markdown, read};
 pub use visible::visible;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, AgentEvent, Attended, CallId, Cost, Effort, Entry, Inbound, Message, MessageId,
-    Outbound, Question, Sender, SenderId, Seq, SessionId, Task, Timestamp, TurnId, Usage, Word,
+    Address, AgentEvent, Attended, CallId, Cost, Effort, Entry, FileRef, Inbound, Message,
+    MessageId, Outbound, Question, Sender, SenderId, Seq, SessionId, Task, Timestamp, TurnId,
+    Usage, Word,
 };
 
 use crate::life::ResetReason;
@@ -256,6 +257,8 @@ pub enum Request {
     Restart,
     /// Run the quick command of this name.
     Run(String),
+    /// Speak this text, which is Markdown. Nobody is told if that cannot be done.
+    Speak(String),
 }
 
 /// The answer to a request.
@@ -271,6 +274,10 @@ pub enum Told {
     Life(Box<Past>),
     /// This is the life, of another conversation of the same owner: go on with a copy of it.
     Elsewhere(Box<Past>),
+    /// This is the text, spoken.
+    Spoken(FileRef),
+    /// The text cannot be spoken.
+    Unspoken,
 }
 
 /// Something said, as it was recorded.

@@ -3,17 +3,23 @@
 
 use std::collections::BTreeSet;
 
-use talaria_model::{Addressed, ChatKind, Inbound, InboundKind, SenderKind};
+use talaria_model::{Addressed, ChatKind, Inbound, InboundKind, Pattern, SenderKind};
 
 /// What an account answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gate {
     /// Whether it has to be spoken to.
     pub mention: Mention,
+    /// What calls it besides its name.
+    pub patterns: Vec<Pattern>,
+    /// What is for it in threads.
+    pub threads: Threads,
     /// Where it need not be.
     pub free: Places,
     /// Where it answers at all; everywhere when empty.
     pub allowed: Places,
+    /// Whether it answers elsewhere who speaks to it.
+    pub guests: Guests,
     /// Where it never answers.
     pub ignored: Places,
     /// Whether it answers programs.
@@ -30,6 +36,35 @@ pub enum Mention {
     Required,
     /// Everything is for it.
     Unneeded,
+}
+
+/// What is for an account in a thread that is a chat of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// Everything, once it has a part in it.
+    #[default]
+    Joined,
+    /// What would be for it anywhere else.
+    LikeChats,
+}
+
+/// Whether an account has a part in what goes on in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It was spoken to there.
+    Taken,
+    /// It was not, or nobody asked.
+    None,
+}
+
+/// Whether an account answers outside of the chats that it answers in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Guests {
+    /// Nobody.
+    #[default]
+    Never,
+    /// Who speaks to it.
+    WhenMentioned,
 }
 
 /// Whether an account answers programs.
@@ -67,7 +102,9 @@ impl Places {
     fn contain(&self, inbound: &Inbound) -> bool {
         let Self(places) = self;
         let chat = &inbound.to.chat.id;
-        let chats = [Some(chat), inbound.source.parent.as_ref(), inbound.source.alt_chat.as_ref()];
+        let source = &inbound.source;
+        let others = [&source.parent, &source.alt_chat, &source.moved_from];
+        let chats = others.map(Option::as_ref).into_iter().chain([Some(chat)]);
         let mut chats = chats.into_iter().flatten().map(|chat| chat.as_str());
         let thread = inbound.to.thread.as_ref();
         places.contains("*")
@@ -90,15 +127,30 @@ pub enum Attention {
 }
 
 impl Gate {
+    /// Whether it matters for this event if the account has a part in what goes on there. Then whoever
+    /// decides has to look.
+    pub fn minds_part(&self, inbound: &Inbound) -> bool {
+        let is_to_others = matches!(
+            &inbound.kind,
+            InboundKind::Said(message) | InboundKind::Edited(message)
+                if message.addressed == Addressed::ToOthers
+        );
+        is_to_others
+            && inbound.to.chat.kind == ChatKind::Thread
+            && self.mention == Mention::Required
+            && self.threads == Threads::Joined
+    }
+
     /// Decides about one event.
-    pub fn attend(&self, inbound: &Inbound) -> Attention {
-        let is_to_us = match &inbound.kind {
+    pub fn attend(&self, inbound: &Inbound, part: Part) -> Attention {
+        let (addressed, text) = match &inbound.kind {
             InboundKind::Said(message) | InboundKind::Edited(message) => {
-                message.addressed == Addressed::ToUs
+                (message.addressed, message.text.as_str())
             }
             // Nobody presses what is not ours.
-            InboundKind::Pressed(_) | InboundKind::Stopped => true,
+            InboundKind::Pressed(_) | InboundKind::Stopped => (Addressed::ToUs, ""),
         };
+        let is_to_us = addressed == Addressed::ToUs;
         match (inbound.from.kind, self.bots) {
             (SenderKind::Bot, Bots::Never) => {
                 return Attention::Ignore("bots are not answered, because allow_bots is none");
@@ -111,16 +163,27 @@ impl Gate {
         if inbound.to.chat.kind == ChatKind::Dm {
             return Attention::Answer;
         }
-        if !self.allowed.is_empty() && !self.allowed.contain(inbound) {
+        let is_guest = is_to_us && self.guests == Guests::WhenMentioned;
+        if !self.allowed.is_empty() && !self.allowed.contain(inbound) && !is_guest {
             return Attention::Ignore("the chat is not among allowed_chats");
         }
         if self.ignored.contain(inbound) {
             return Attention::Ignore("the chat is among ignored_chats");
         }
         let is_free = self.mention == Mention::Unneeded || self.free.contain(inbound);
-        match (is_to_us || is_free, self.chatter, &inbound.kind) {
+        let is_joined = part == Part::Taken && self.minds_part(inbound);
+        let is_called = || self.patterns.iter().any(|pattern| pattern.is_in(text));
+        let is_for_us = match addressed {
+            Addressed::ToUs => true,
+            Addressed::ToOthers => is_free || is_joined || is_called(),
+            Addressed::ToAnotherBot => false,
+        };
+        match (is_for_us, self.chatter, &inbound.kind) {
             (true, ..) => Attention::Answer,
             (false, Chatter::Overheard, InboundKind::Said(_)) => Attention::Overhear,
+            (false, ..) if addressed == Addressed::ToAnotherBot => {
+                Attention::Ignore("it names another bot")
+            }
             (false, ..) => Attention::Ignore("it was not said to us, and require_mention is on"),
         }
     }
@@ -132,27 +195,29 @@ mod tests {
     use crate::tests::said;
     use talaria_model::{ChatId, ChoiceId, Message, ThreadId};
 
-    /// `dm`, `group`, `thread` (of a group) or `post` (a thread that is a chat), and who speaks to whom:
-    /// `us`, `others`, `bot us`, `bot others`, `press`, `edit`.
+    /// `dm`, `group`, `thread` (of a group), `post` (a thread that is a chat) or `joined` (one in which we
+    /// have a part, like all of these with `joined` before them), and who speaks to whom:
+    /// `us`, `others`, `another` (bot), `bot us`, `bot others`, `press`, `edit`.
     fn event(place: &str, what: &str) -> Inbound {
         let mut inbound = said("alice", "hello");
         inbound.to.chat.id = ChatId::literal("c1");
         inbound.to.chat.kind = match place {
             "dm" => ChatKind::Dm,
-            "post" => ChatKind::Thread,
+            "post" | "joined" => ChatKind::Thread,
             _ => ChatKind::Group,
         };
         match place {
-            "thread" => inbound.to.thread = Some(ThreadId::literal("t1")),
-            "post" => {
+            "thread" | "joined thread" => inbound.to.thread = Some(ThreadId::literal("t1")),
+            "post" | "joined" => {
                 inbound.to.chat.id = ChatId::literal("t1");
                 inbound.source.parent = Some(ChatId::literal("c1"));
             }
             _ => {}
         }
-        let addressed = match what.ends_with("us") {
-            true => Addressed::ToUs,
-            false => Addressed::ToOthers,
+        let addressed = match what {
+            "another" => Addressed::ToAnotherBot,
+            what if what.ends_with("us") => Addressed::ToUs,
+            _ => Addressed::ToOthers,
         };
         let message = Message { text: "/stop".into(), addressed, ..Message::default() };
         inbound.kind = match what {
@@ -178,6 +243,9 @@ mod tests {
         let only = |list: &[&str]| Gate { allowed: places(list), ..usual() };
         let never = |list: &[&str]| Gate { ignored: places(list), ..open() };
         let bots = |bots| Gate { bots, ..open() };
+        let called = |pattern| Gate { patterns: vec![Pattern::new(pattern).unwrap()], ..usual() };
+        let guests = |list: &[&str]| Gate { guests: Guests::WhenMentioned, ..only(list) };
+        let strict = || Gate { threads: Threads::LikeChats, ..usual() };
         let overhearing = || Gate { chatter: Chatter::Overheard, ..usual() };
         for (gate, place, what, expected) in [
             (usual(), "dm", "us", "answer"),
@@ -210,11 +278,33 @@ mod tests {
             (bots(Bots::WhenMentioned), "group", "bot us", "answer"),
             (bots(Bots::WhenMentioned), "group", "bot others", "speaks to us"),
             (bots(Bots::LikePeople), "group", "bot others", "answer"),
+            (called("^/ST"), "group", "others", "answer"),
+            (called("^hey"), "group", "others", "require_mention"),
+            (called("^/st"), "group", "another", "another bot"),
+            (guests(&["c2"]), "group", "us", "answer"),
+            (guests(&["c2"]), "group", "others", "allowed_chats"),
+            (guests(&["c1"]), "group", "others", "require_mention"),
+            (open(), "group", "another", "another bot"),
+            (open(), "dm", "another", "answer"),
+            (free(&["*"]), "thread", "another", "another bot"),
+            (overhearing(), "group", "another", "overhear"),
             (overhearing(), "group", "others", "overhear"),
             (overhearing(), "group", "edit", "require_mention"),
             (overhearing(), "group", "us", "answer"),
+            (usual(), "post", "others", "require_mention"),
+            (usual(), "joined", "others", "answer"),
+            (usual(), "joined", "edit", "answer"),
+            (usual(), "joined", "another", "another bot"),
+            (usual(), "joined", "bot others", "allow_bots"),
+            (usual(), "joined group", "others", "require_mention"),
+            (usual(), "joined thread", "others", "require_mention"),
+            (strict(), "joined", "others", "require_mention"),
+            (strict(), "joined", "us", "answer"),
+            (only(&["c2"]), "joined", "others", "allowed_chats"),
+            (overhearing(), "joined", "others", "answer"),
         ] {
-            let attention = gate.attend(&event(place, what));
+            let part = if place.starts_with("joined") { Part::Taken } else { Part::None };
+            let attention = gate.attend(&event(place, what), part);
             let found = match attention {
                 Attention::Answer => "answer",
                 Attention::Overhear => "overhear",

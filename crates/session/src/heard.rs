@@ -5,7 +5,7 @@
 //! a line with one, so nobody can speak as us. No two people have one name, so nobody can speak as
 //! somebody else.
 
-use talaria_model::{Author, Edition, Message, Quote, Sender, SenderId, Unfetched};
+use talaria_model::{Author, Edition, Message, Quote, Sender, SenderId, Understood, Unfetched};
 
 use crate::life::{During, ResetReason, ResumeReason};
 use crate::session::{Fnv, Speaker};
@@ -52,6 +52,7 @@ pub(crate) fn heard(message: &Message, speaker: Option<&str>, notes: &[String]) 
     for missing in message.unfetched.iter().take(MOST_UNFETCHED) {
         heard.push_str(&not_fetched(missing));
     }
+    heard.push_str(&written_down(message));
     if message.edition == Edition::Changed {
         heard.push_str("[[Changed by its sender after you had read it]]\n");
     }
@@ -64,12 +65,34 @@ pub(crate) fn heard(message: &Message, speaker: Option<&str>, notes: &[String]) 
     }
     match speaker {
         Some(speaker) => {
-            heard.push_str(&format!("[{speaker}] {}", harmless(&message.text)));
+            heard.push_str(&format!("[{speaker}] {}", harmless(&message.words())));
         }
         None if heard.is_empty() => return None,
-        None => heard.push_str(&message.text),
+        None => heard.push_str(&message.words()),
     }
     Some(heard)
+}
+
+/// That words were spoken and may be wrong, and what could not be made out.
+fn written_down(message: &Message) -> String {
+    let mut told = String::new();
+    let mut has_words = false;
+    for transcript in message.transcripts.iter().take(MOST_UNFETCHED) {
+        match &transcript.said {
+            Understood::Words(_) => has_words = true,
+            Understood::Nothing(why) => {
+                let why: String = inline(why).chars().take(LONGEST_REASON).collect();
+                let why = display(&why);
+                told.push_str(&format!(
+                    "[[A voice message came with this and could not be understood: {why}]]\n"
+                ));
+            }
+        }
+    }
+    if has_words {
+        told.push_str("[[Voice message, written down by a machine]]\n");
+    }
+    told
 }
 
 fn not_fetched(missing: &Unfetched) -> String {

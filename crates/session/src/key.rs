@@ -62,7 +62,11 @@ pub enum ThreadSessions {
 impl SessionKey {
     /// The session that an event belongs to.
     pub fn of(inbound: &Inbound, scope: Scope) -> Self {
-        Self::between(&inbound.from, &inbound.to, inbound.source.known_by, scope)
+        let key = Self::between(&inbound.from, &inbound.to, inbound.source.known_by, scope);
+        match &inbound.source.moved_from {
+            Some(before) if key.kind != ChatKind::Dm => Self { chat: Some(before.clone()), ..key },
+            _ => key,
+        }
     }
 
     /// The session in which a person speaks at an address.
@@ -243,6 +247,15 @@ mod tests {
         assert_eq!(bob.printed_for("coder"), "agent:coder:irc:channel:#x:bob");
         assert_eq!(bob.beside(3).to_string(), "agent:main:irc:channel:#x:bob:side-3");
         assert_eq!(bob.beside(3).main(), bob);
+    }
+
+    #[test]
+    fn a_conversation_goes_on_when_its_chat_has_another_id() {
+        let mut inbound = crate::tests::said("alice", "hello");
+        inbound.to.chat = talaria_model::Chat { id: ChatId::literal("new"), kind: ChatKind::Group };
+        inbound.source.moved_from = Some(ChatId::literal("old"));
+        let key = SessionKey::of(&inbound, SHARED_GROUPS);
+        assert_eq!(key.to_string(), "agent:main:web:group:old");
     }
 
     #[test]

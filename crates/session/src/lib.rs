@@ -19,6 +19,7 @@ mod session;
 mod step;
 #[cfg(test)]
 mod tests;
+mod voice;
 
 pub use access::{Access, Admission, Deny};
 pub use command::{
@@ -28,7 +29,7 @@ pub use command::{
 pub use event::{
     Closed, Effect, Ended, Event, Passed, Past, Recalled, Request, Retired, Start, Told,
 };
-pub use gate::{Attention, Bots, Chatter, Gate, Mention, Places};
+pub use gate::{Attention, Bots, Chatter, Gate, Guests, Mention, Part, Places, Threads};
 pub use key::{GroupSessions, Scope, SessionKey, ThreadSessions};
 pub use life::{Activity, Continuity, During, Happening, Life, ResetReason, ResumeReason};
 pub use reset::{Background, Expiry, Notify, ResetMode, ResetPolicy, expired};
@@ -37,3 +38,4 @@ pub use session::{
     Answered, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase, Preferences,
     Session, Speaker, TurnInHand, Verbosity, Waiting,
 };
+pub use voice::{Aloud, Echo, Medium, Voice};

@@ -8,6 +8,8 @@ use talaria_model::{SenderId, Timestamp};
 
 use crate::command::{QuickCommand, Who};
 use crate::reset::ResetPolicy;
+use crate::session::{Footer, Verbosity};
+use crate::voice::Voice;
 
 /// What applies to a session. The caller resolves platform, account and kind of chat into one of
 /// these.
@@ -37,10 +39,16 @@ pub struct Rules {
     pub stop: AfterStop,
     /// When a conversation begins anew by itself.
     pub reset: ResetPolicy,
+    /// What is said aloud, and what is shown of what was.
+    pub voice: Voice,
     /// Whose day it is.
     pub zone: TimeZone,
     /// The model that answers where nobody has chosen another, by its name in the configuration.
     pub model: Option<String>,
+    /// How much is told of what tools do, where nobody has chosen.
+    pub verbosity: Verbosity,
+    /// Whether an answer says what it cost, where nobody has chosen.
+    pub footer: Footer,
     /// Who may give which command.
     pub tiers: Tiers,
     /// Commands from the configuration.
@@ -70,8 +78,11 @@ impl Default for Rules {
             edits: Edits::default(),
             stop: AfterStop::default(),
             reset: ResetPolicy::default(),
+            voice: Voice::default(),
             zone: TimeZone::UTC,
             model: None,
+            verbosity: Verbosity::default(),
+            footer: Footer::default(),
             tiers: Tiers::default(),
             quick: Vec::new(),
         }

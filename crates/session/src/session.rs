@@ -13,6 +13,7 @@ use talaria_model::{
 use crate::event::{Past, Request};
 use crate::life::{Activity, During, Life};
 use crate::reset::{Background, Expiry, expired};
+use crate::voice::{Aloud, Medium};
 use crate::{Rules, SessionKey};
 
 /// One conversation, whole: what is stored is exactly this.
@@ -134,10 +135,15 @@ pub struct Preferences {
     /// How hard it thinks, where that is not as configured. Forgotten with its life.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
-    /// How much is told of what tools do.
-    pub verbosity: Verbosity,
-    /// Whether an answer says what it cost.
-    pub footer: Footer,
+    /// How much is told of what tools do, where that is not as configured.
+    #[serde(rename = "tool_progress", skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<Verbosity>,
+    /// Whether an answer says what it cost, where that is not as configured.
+    #[serde(rename = "runtime_footer", skip_serializing_if = "Option::is_none")]
+    pub footer: Option<Footer>,
+    /// Which answers are spoken, where that is not as configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub voice: Option<Aloud>,
 }
 
 /// How much is told of what tools do.
@@ -147,10 +153,12 @@ pub enum Verbosity {
     /// Nothing.
     #[default]
     Off,
+    /// Which are called, as often as that changes.
+    New,
     /// Which are called.
-    Names,
+    All,
     /// Which are called, and with what.
-    Arguments,
+    Verbose,
 }
 
 /// Whether an answer says what it cost.
@@ -207,12 +215,18 @@ pub struct TurnInHand {
     /// The message that began it, where its platform names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<MessageId>,
+    /// How it was asked for.
+    #[serde(default, skip_serializing_if = "Medium::is_writing")]
+    pub medium: Medium,
     /// Said while it ran; told to the agent, not yet part of the turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steers: Vec<Waiting>,
     /// Tool calls with effects that have been started and have not returned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<CallId>,
+    /// The tool that people were told of last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_of: Option<String>,
     /// The answer to its last question, until the agent has reported what came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Answered>,

@@ -87,7 +87,7 @@ pub(crate) fn unread(
 
 pub(crate) fn parcels(conn: &Connection, to: &Address, limit: usize) -> Read<Vec<Parcel>> {
     let sql = concat!(
-        "SELECT o.stage, o.doubt, o.plain, o.attempts, o.not_before, o.shown,
+        "SELECT o.stage, o.doubt, o.plain, o.attempts, o.not_before, o.shown, o.anew,
              o.session, o.delivery, o.part, o.act, o.at, o.address = d.id AND o.open = 1
          FROM account a JOIN address d ON d.account = a.id
              JOIN outbox i INDEXED BY outbox_open ON i.address = d.id AND i.open = 1
@@ -98,16 +98,17 @@ pub(crate) fn parcels(conn: &Connection, to: &Address, limit: usize) -> Read<Vec
     );
     let [account, chat, thread, kind] = by_address(to);
     all(conn, sql, params![account, chat, thread, kind, count(limit)], |row| {
-        rows::insist(row.get(11)?)?;
+        rows::insist(row.get(12)?)?;
         let progress = rows::progress(row, 0)?;
-        let Json(act) = row.get(9)?;
+        let Json(act) = row.get(10)?;
         Ok(Parcel {
-            outbound: Outbound { id: outbound_id(row, 6)?, to: to.clone(), act },
+            outbound: Outbound { id: outbound_id(row, 7)?, to: to.clone(), act },
             state: progress.state(),
             shown: progress.shown,
             attempts: progress.attempts,
             not_before: progress.not_before,
-            at: Timestamp::from_millis(row.get(10)?),
+            anew: progress.anew,
+            at: Timestamp::from_millis(row.get(11)?),
         })
     })
 }
@@ -120,7 +121,7 @@ fn outbound_id(row: &Row<'_>, from: usize) -> rusqlite::Result<OutboundId> {
 
 pub(crate) fn failed(conn: &Connection, limit: usize) -> Read<Vec<Failed>> {
     // The rows are chosen before they are read: the index knows nothing of their order.
-    let sql = "SELECT o.stage, o.doubt, o.plain, o.attempts, o.not_before, o.shown,
+    let sql = "SELECT o.stage, o.doubt, o.plain, o.attempts, o.not_before, o.shown, o.anew,
              o.session, o.delivery, o.part, o.act, o.at, o.reason, o.told,
              a.name, d.kind, d.chat, d.thread
          FROM (SELECT id FROM outbox INDEXED BY outbox_failed WHERE stage >= 4
@@ -129,14 +130,14 @@ pub(crate) fn failed(conn: &Connection, limit: usize) -> Read<Vec<Failed>> {
              JOIN address d ON d.id = o.address JOIN account a ON a.id = d.account
          ORDER BY o.id DESC";
     all(conn, sql, [count(limit)], |row| {
-        let Json(act) = row.get(9)?;
-        let (id, to) = (outbound_id(row, 6)?, rows::address(row, 13)?);
+        let Json(act) = row.get(10)?;
+        let (id, to) = (outbound_id(row, 7)?, rows::address(row, 14)?);
         Ok(Failed {
             outbound: Outbound { id, to, act },
             state: rows::progress(row, 0)?.state(),
-            reason: row.get::<_, Option<String>>(11)?.unwrap_or_default(),
-            at: Timestamp::from_millis(row.get(10)?),
-            told: if row.get(12)? { Told::Yes } else { Told::No },
+            reason: row.get::<_, Option<String>>(12)?.unwrap_or_default(),
+            at: Timestamp::from_millis(row.get(11)?),
+            told: if row.get(13)? { Told::Yes } else { Told::No },
         })
     })
 }

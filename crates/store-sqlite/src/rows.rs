@@ -129,6 +129,7 @@ pub(crate) fn progress(row: &Row<'_>, from: usize) -> rusqlite::Result<Progress>
         attempts: row.get(from + 3)?,
         not_before: row.get::<_, Option<i64>>(from + 4)?.map(Timestamp::from_millis),
         shown: shown.map(|text| id(text, MessageId::new)).transpose()?,
+        anew: row.get(from + 6)?,
     })
 }
 

@@ -10,7 +10,7 @@ use talaria_session::{Ended, SessionKey};
 use talaria_store::{
     Admitted, Branch, Commit, Delivered, Dropped, Form, JournalChange, JournalState, Leave, Owner,
     Progress, Retirement, Rewind, Settlement, Stage, StoreError, files_of_act, files_of_entry,
-    files_of_inbound, may_expire, spared_until,
+    files_of_inbound, may_expire, spared_until, withdrawn,
 };
 
 use crate::past::{self, Retired};
@@ -278,6 +278,12 @@ impl Step {
             lives.id(conn, &letter.id.session)?;
             decide(conn, letter, self.at)?;
         }
+        let mut delivered: Vec<OutboundId> =
+            self.outbox.iter().map(|letter| letter.id.with_part(0)).collect();
+        delivered.dedup();
+        for delivery in &delivered {
+            withdraw_rest(conn, delivery, self.at)?;
+        }
         if self.restless != IN_HAND {
             for (life, _) in lives.known {
                 let sql = "UPDATE outbox SET stage = 3 WHERE session = ? AND stage = 0";
@@ -379,6 +385,21 @@ fn decide(conn: &Connection, letter: &Letter, at: Timestamp) -> Written<()> {
     Ok(())
 }
 
+/// What is shown of a delivery beyond its last part is taken away.
+fn withdraw_rest(conn: &Connection, delivery: &OutboundId, at: Timestamp) -> Written<()> {
+    let sql = "SELECT o.part, a.name, d.kind, d.chat, d.thread
+         FROM outbox o JOIN address d ON d.id = o.address JOIN account a ON a.id = d.account
+         WHERE o.session = ? AND o.delivery = ? AND o.stage = 0 ORDER BY o.id";
+    let names = params![delivery.session.as_str(), delivery.delivery];
+    let left =
+        all(conn, sql, names, |row| Ok((delivery.with_part(row.get(0)?), rows::address(row, 1)?)))?;
+    for (id, to) in left {
+        let preview = Outbound { id, to, act: Act::Typing };
+        decide(conn, &Letter::of(&withdrawn(&preview))?, at)?;
+    }
+    Ok(())
+}
+
 /// Puts a notice at the end; whatever it tells of is told.
 pub(crate) fn tell(conn: &Connection, notice: &Letter, at: Timestamp) -> Written<()> {
     if !insert(conn, notice, &Progress::decided(), at)? {
@@ -437,8 +458,8 @@ fn insert(conn: &Connection, letter: &Letter, progress: &Progress, at: Timestamp
     let inserted = execute(
         conn,
         "INSERT INTO outbox (address, session, delivery, part, act, at,
-             open, stage, doubt, plain, attempts, not_before, shown)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+             open, stage, doubt, plain, attempts, not_before, shown, anew)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (session, delivery, part) DO NOTHING",
         params![
             address,
@@ -454,6 +475,7 @@ fn insert(conn: &Connection, letter: &Letter, progress: &Progress, at: Timestamp
             progress.attempts,
             progress.not_before.map(Timestamp::as_millis),
             progress.shown.as_ref().map(|shown| shown.as_str()),
+            progress.anew,
         ],
     )?;
     if inserted == 1 {
@@ -463,7 +485,7 @@ fn insert(conn: &Connection, letter: &Letter, progress: &Progress, at: Timestamp
 }
 
 fn find(conn: &Connection, id: &OutboundId) -> Written<Option<(i64, Progress)>> {
-    let sql = "SELECT id, stage, doubt, plain, attempts, not_before, shown FROM outbox
+    let sql = "SELECT id, stage, doubt, plain, attempts, not_before, shown, anew FROM outbox
          WHERE session = ? AND delivery = ? AND part = ?";
     let id = params![id.session.as_str(), id.delivery, id.part];
     maybe(conn, sql, id, |row| Ok((row.get(0)?, rows::progress(row, 1)?)))
@@ -484,7 +506,7 @@ fn change<T>(
     execute(
         conn,
         "UPDATE outbox SET open = ?, stage = ?, doubt = ?, plain = ?, attempts = ?, not_before = ?,
-             shown = ?, reason = ? WHERE id = ?",
+             shown = ?, anew = ?, reason = ? WHERE id = ?",
         params![
             after.is_open(),
             stage_code(after.stage),
@@ -493,6 +515,7 @@ fn change<T>(
             after.attempts,
             after.not_before.map(Timestamp::as_millis),
             after.shown.as_ref().map(|shown| shown.as_str()),
+            after.anew,
             reason,
             row,
         ],

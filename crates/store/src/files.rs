@@ -27,7 +27,8 @@ pub fn files_of_act(act: &Act) -> impl Iterator<Item = &FileId> {
     ids(match act {
         Act::Post(content) | Act::Edit { content, .. } => &content.files,
         Act::Draft(draft) => &draft.content.files,
-        Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } | Act::Typing => &[],
+        Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } => &[],
+        Act::Typing | Act::Rest => &[],
     })
 }
 
@@ -37,8 +38,9 @@ pub fn files_of_entry(body: &EntryBody) -> impl Iterator<Item = &FileId> {
         EntryBody::Said { files, .. }
         | EntryBody::Aside { files, .. }
         | EntryBody::Answered { files, .. }
+        | EntryBody::Noticed { files, .. }
         | EntryBody::Returned { files, .. } => files,
-        EntryBody::Noticed { .. } | EntryBody::Summary { .. } => &[],
+        EntryBody::Summary { .. } => &[],
     })
 }
 

@@ -32,7 +32,7 @@ pub use lives::{
     remembered, spared_until, without,
 };
 pub use memory::MemoryStore;
-pub use outbox::{Failed, Leave, Parcel, ParcelState, Settlement, Told, Untold};
+pub use outbox::{Failed, Leave, Parcel, ParcelState, Settlement, Told, Untold, withdrawn};
 pub use progress::{Doubt, Form, Progress, Stage};
 pub use query::{Closeness, Hit, Part, Query, fold, pairs, stands_alone, visible, words};
 pub use reading::{Counts, Found, Kept, Recorded, SearchScope, Spoken, Summary, Wanted};
@@ -59,6 +59,9 @@ pub trait Store: Send + Sync + 'static {
     /// Makes one step of a session durable: its state, journal changes, lives, entries and parcels.
     /// With a step that leaves the session without a turn in hand, previews of its lives named here
     /// that no text replaced have served their purpose and end.
+    ///
+    /// A delivery is decided as a whole: previews of it that none of the parcels here replaces become
+    /// [`withdrawn`] behind them.
     ///
     /// A change to a row that was forgotten or not let in and a parcel that is there already change
     /// nothing. A life that belongs to another conversation, a branch off another owner's life or off

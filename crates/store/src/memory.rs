@@ -19,7 +19,7 @@ use crate::{
     JournalState, Kept, Leave, Life, Name, Named, Owner, Parcel, Presence, Progress, Query,
     Reading, Recorded, Rewind, Rewound, SearchScope, Settlement, Stage, Store, StoreError, Summary,
     Told, Totals, Untold, Use, Walk, Wanted, files_of_act, files_of_entry, files_of_inbound,
-    is_spared, may_expire, remembered, visible, without,
+    is_spared, may_expire, remembered, visible, withdrawn, without,
 };
 
 /// A store whose content lives as long as its last clone.
@@ -181,6 +181,18 @@ impl Memory {
             }
         }
         self.put(outbound, progress, at);
+    }
+
+    /// What is shown of a delivery beyond its last part is taken away.
+    fn withdraw_rest(&mut self, delivery: &OutboundId, at: Timestamp) {
+        let is_left = |post: &&Post| {
+            post.progress.stage == Stage::Previewing && post.outbound.id.with_part(0) == *delivery
+        };
+        let left: Vec<Outbound> =
+            self.outbox.values().filter(is_left).map(|post| withdrawn(&post.outbound)).collect();
+        for outbound in left {
+            self.decide(outbound, at);
+        }
     }
 
     fn has_unread(&self, key: &SessionKey) -> bool {
@@ -486,8 +498,13 @@ impl Store for MemoryStore {
             let recorded = Recorded { position, session, entry };
             kept.entries.insert(position, Written { key: key.clone(), recorded, rewound: None });
         }
+        let decided: Vec<OutboundId> =
+            outbox.iter().map(|outbound| outbound.id.with_part(0)).collect();
         for outbound in outbox {
             kept.decide(outbound, at);
+        }
+        for delivery in &decided {
+            kept.withdraw_rest(delivery, at);
         }
         if session.hand().is_none() {
             for post in kept.outbox.values_mut() {
@@ -571,6 +588,7 @@ impl Store for MemoryStore {
                 shown: post.progress.shown.clone(),
                 attempts: post.progress.attempts,
                 not_before: post.progress.not_before,
+                anew: post.progress.anew,
                 at: post.at,
             });
         Ok(open.take(limit).collect())

@@ -1,6 +1,6 @@
 //! What has to be delivered.
 
-use talaria_model::{MessageId, Outbound, OutboundId, Receipt, Timestamp};
+use talaria_model::{Act, Content, MessageId, Outbound, OutboundId, Receipt, Timestamp};
 
 /// One act that has to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Parcel {
     pub attempts: u32,
     /// Not to be sent before this.
     pub not_before: Option<Timestamp>,
+    /// How many messages that showed it are not there any more.
+    pub anew: u32,
     /// When it was decided.
     pub at: Timestamp,
 }
@@ -62,6 +64,8 @@ pub enum Settlement {
         /// Not before.
         at: Timestamp,
     },
+    /// What showed it, or its preview, is not there any more. It is tried again as another message.
+    Vanished,
     /// It did not arrive and is tried again as plain text.
     Plain,
     /// It may have arrived.
@@ -111,4 +115,10 @@ pub struct Untold {
     pub last: OutboundId,
     /// Why that one was not delivered.
     pub reason: String,
+}
+
+/// What takes the place of a preview of which nothing was decided although its delivery was: a post that
+/// says nothing. Whatever is visible of it has to go.
+pub fn withdrawn(preview: &Outbound) -> Outbound {
+    Outbound { act: Act::Post(Content::default()), ..preview.clone() }
 }

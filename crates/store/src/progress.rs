@@ -34,6 +34,8 @@ pub struct Progress {
     pub attempts: u32,
     /// Not to be sent before this.
     pub not_before: Option<Timestamp>,
+    /// How many messages that showed it are not there any more.
+    pub anew: u32,
 }
 
 /// Where a parcel is on its way.
@@ -83,6 +85,7 @@ impl Progress {
             shown: None,
             attempts: 0,
             not_before: None,
+            anew: 0,
         }
     }
 
@@ -167,6 +170,14 @@ impl Progress {
         match (self.stage, settlement) {
             (Stage::Delivered | Stage::Undeliverable | Stage::Abandoned, _) => {}
             (_, Settlement::Previewed(shown)) => self.show(shown.clone()),
+            (stage, Settlement::Vanished) => {
+                self.shown = None;
+                self.anew += 1;
+                if stage == Stage::Leaving {
+                    self.stage = Stage::Waiting;
+                    self.attempts = self.attempts.saturating_sub(1);
+                }
+            }
             (Stage::Previewing, Settlement::Delivered(receipt)) => {
                 self.show(receipt.message.clone());
             }
@@ -218,7 +229,7 @@ mod tests {
         Stage::Abandoned,
     ];
 
-    fn settlements() -> [Settlement; 7] {
+    fn settlements() -> [Settlement; 8] {
         let at = Timestamp::from_millis(5);
         [
             Settlement::Delivered(Receipt { message: None, at }),
@@ -228,6 +239,7 @@ mod tests {
             Settlement::Unsure,
             Settlement::Undeliverable { reason: "gone".into() },
             Settlement::Abandoned { reason: "late".into() },
+            Settlement::Vanished,
         ]
     }
 
@@ -240,12 +252,18 @@ mod tests {
     fn no_settlement_leads_outside_the_table() {
         use Stage::{Abandoned, Delivered, Leaving, Previewing, Undeliverable, Waiting};
         let table = [
-            (Previewing, [Previewing; 7]),
-            (Waiting, [Delivered, Waiting, Waiting, Waiting, Waiting, Undeliverable, Abandoned]),
-            (Leaving, [Delivered, Leaving, Waiting, Waiting, Waiting, Undeliverable, Abandoned]),
-            (Delivered, [Delivered; 7]),
-            (Undeliverable, [Undeliverable; 7]),
-            (Abandoned, [Abandoned; 7]),
+            (Previewing, [Previewing; 8]),
+            (
+                Waiting,
+                [Delivered, Waiting, Waiting, Waiting, Waiting, Undeliverable, Abandoned, Waiting],
+            ),
+            (
+                Leaving,
+                [Delivered, Leaving, Waiting, Waiting, Waiting, Undeliverable, Abandoned, Waiting],
+            ),
+            (Delivered, [Delivered; 8]),
+            (Undeliverable, [Undeliverable; 8]),
+            (Abandoned, [Abandoned; 8]),
         ];
         for (from, row) in table {
             for (settlement, to) in settlements().iter().zip(row) {
@@ -298,6 +316,20 @@ mod tests {
             progress.recover();
             assert_eq!(progress, before);
         }
+    }
+
+    #[test]
+    fn what_was_shown_and_is_gone_is_counted() {
+        let mut progress = Progress::previewed();
+        progress.settle(&Settlement::Previewed(None));
+        assert_eq!(progress.anew, 0, "nobody knows whether anything is gone");
+        for count in 1..=2 {
+            progress.settle(&Settlement::Previewed(Some(MessageId::literal("m"))));
+            progress.settle(&Settlement::Vanished);
+            assert_eq!((progress.anew, &progress.shown), (count, &None));
+        }
+        progress.decide();
+        assert_eq!(progress.anew, 2, "its text knows of it");
     }
 
     #[test]

@@ -8,9 +8,11 @@
 #![allow(clippy::disallowed_methods, reason = "peers live in real time and in tasks of their own")]
 
 mod agent;
+pub mod audio;
 mod dice;
 mod echo;
 mod llm;
+mod past;
 pub mod platform_contract;
 mod process;
 pub mod scripted;
@@ -23,6 +25,7 @@ pub use agent::{Scene, ScriptedAgent};
 pub use dice::Dice;
 pub use echo::{Token, complete, echo, mentioned};
 pub use llm::{Asked, FakeLlm, Hold, Pace, Reply, ScriptedCall};
+pub use past::Past;
 pub use process::{Clutter, GatewayProcess, Home, Launch, Usage};
 pub use vendor::{
     Act, Arrived, Author, Choice, Conduct, Happened, Overheard, Place, Quote, Refusal, Said, Shown,

@@ -14,15 +14,17 @@ use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
 use talaria_model::{
-    AccountId, Act, Address, Capabilities, ChatKind, Choice, ChoiceId, Choices, Content, Draft,
-    Drafts, Edits, FileId, FileRef, Files, Idempotency, Inbound, InboundKind, KnownBy, MessageId,
-    Outbound, OutboundId, Receipt, SenderKind, Seq, SessionId, Typing,
+    AccountId, Act, Address, Capabilities, ChatKind, Choice, ChoiceId, Choices, Content, Deletes,
+    Draft, Drafts, Edits, FileId, FileRef, Files, Idempotency, Inbound, InboundKind, KnownBy,
+    Marks, MessageId, Outbound, OutboundId, Pace, Progress, Reactions, Reading, Receipt,
+    SenderKind, Seq, SessionId, Typing,
 };
 use talaria_platform::{
-    Account, Archive, ArchiveError, Arrival, Arrivals, Ask, Batch, ByteStream, Committed,
-    Conversation, Cursor, FileError, FileStore, Hit, Incoming, Link, Need, Outgoing, Ports,
-    Recorded, Registration, Secrecy, SendError, Verdict, lower,
+    Account, Arrival, Arrivals, Ask, Batch, ByteStream, Committed, Cursor, FileError, FileStore,
+    Found, Incoming, Link, Need, Outgoing, Ports, Registration, Secrecy, SendError, Verdict, lower,
 };
+
+use crate::Past;
 use tokio::sync::watch;
 
 use crate::waiting::within;
@@ -125,6 +127,7 @@ macro_rules! platform_contract {
                 what_it_says_about_itself_is_complete
                 capabilities_do_not_contradict_themselves
                 settings_with_an_unknown_field_are_refused_naming_it
+                settings_without_a_required_field_are_refused_naming_it
                 an_event_says_where_it_happened_and_who_caused_it
                 the_same_event_has_the_same_id_and_another_one_has_not
                 a_sender_is_told_only_after_the_commit
@@ -133,6 +136,10 @@ macro_rules! platform_contract {
                 a_post_is_shown_under_a_name_that_stays
                 what_lower_yields_is_shown
                 growing_answers_and_edits_are_shown_where_they_can_be
+                files_of_an_answer_that_grew_by_edits_are_shown
+                text_to_be_read_as_it_is_is_shown_as_it_is
+                a_post_can_be_looked_for_before_and_after
+                signs_and_removals_are_taken_where_they_can_be
                 broken_input_does_not_stop_what_comes_after
                 dropping_the_link_ends_everything
             }
@@ -177,7 +184,7 @@ async fn connect<H: PlatformHarness>(harness: &mut H, cursor: Option<Cursor>) ->
         account: account_id(),
         clock: Arc::new(SystemClock),
         files: Arc::new(EmptyShelf),
-        archive: Arc::new(EmptyShelf),
+        archive: Arc::new(Past::default()),
         menu: Arc::new([]),
         hosts: Arc::default(),
         folder: harness.folder(),
@@ -326,13 +333,27 @@ pub async fn what_it_says_about_itself_is_complete<H: PlatformHarness>() {
 
 pub async fn capabilities_do_not_contradict_themselves<H: PlatformHarness>() {
     let harness = H::open().await;
-    for can in [H::registration().spec.capabilities, account(&harness).can(ChatKind::Dm)] {
+    let account = account(&harness);
+    let kinds =
+        [ChatKind::Dm, ChatKind::Group, ChatKind::Channel, ChatKind::Thread, ChatKind::Forum];
+    let of_chats = kinds.map(|kind| account.can(kind));
+    for can in of_chats.into_iter().chain([H::registration().spec.capabilities]) {
+        let Pace { account, chat, edits: changes } = can.pace;
+        for bucket in [account, chat, changes].into_iter().flatten() {
+            assert!(bucket.burst > 0 && !bucket.every.is_zero(), "no limit is no bucket");
+        }
+        if changes.is_some() {
+            assert_ne!(can.edits, Edits::Never, "what cannot be changed is not counted");
+        }
         let Capabilities { text, edits, drafts, choices, typing, files, reply_within, .. } = can;
         assert!(text.max > 0, "a message holds something");
-        assert!(choices != Choices::Buttons { max: 0 }, "no buttons is `Numbered`");
+        if let Choices::Buttons { max, id } = choices {
+            assert!(max > 0, "no buttons is `Numbered`");
+            assert!(id >= 41, "a digest fits on a button");
+        }
         assert!(files != Files::UpTo(0), "no files is `Never`");
         assert!(can.idempotency != Idempotency::Keyed(Duration::ZERO), "no key is `None`");
-        assert!(typing != Typing::Fades(Duration::ZERO), "what fades at once is never seen");
+        assert!(typing.time() != Some(Duration::ZERO), "what fades at once is never seen");
         assert!(edits != Edits::Every(Duration::ZERO), "somebody has to read it in between");
         assert!(drafts != Drafts::Every(Duration::ZERO), "somebody has to read it in between");
         assert!(reply_within != Some(Duration::ZERO), "an answer takes time");
@@ -347,6 +368,20 @@ pub async fn settings_with_an_unknown_field_are_refused_naming_it<H: PlatformHar
         Ok(_) => panic!("an unknown setting was taken"),
         Err(error) => {
             assert!(error.problem.contains("no_such_setting"), "{:?}", error.problem);
+        }
+    }
+}
+
+pub async fn settings_without_a_required_field_are_refused_naming_it<H: PlatformHarness>() {
+    let harness = H::open().await;
+    let asks = H::registration().spec.asks;
+    for ask in asks.iter().filter(|ask| ask.need == Need::Required) {
+        let mut settings = harness.settings();
+        let removed = settings.as_object_mut().and_then(|fields| fields.remove(ask.setting));
+        assert!(removed.is_some(), "the harness has {}", ask.setting);
+        match H::registration().open(settings) {
+            Ok(_) => panic!("an account without {} was taken", ask.setting),
+            Err(error) => assert!(error.problem.contains(ask.setting), "{:?}", error.problem),
         }
     }
 }
@@ -498,6 +533,11 @@ pub async fn growing_answers_and_edits_are_shown_where_they_can_be<H: PlatformHa
         assert!(sent.is_ok(), "{sent:?}");
         assert_eq!(shown.kind, Kind::Typing);
     }
+    if let Typing::Stays(_) = can.typing {
+        let (sent, shown) = connection.send(&mut harness, &act(&to, 1, Act::Rest)).await;
+        assert!(sent.is_ok(), "what stays can be taken back: {sent:?}");
+        assert_eq!((shown.kind, shown.text.as_str()), (Kind::Typing, ""));
+    }
     if can.drafts != Drafts::Never {
         for text in ["once", "once upon"] {
             let draft = act(&to, 1, Act::Draft(Content::text(text).into()));
@@ -524,6 +564,104 @@ pub async fn growing_answers_and_edits_are_shown_where_they_can_be<H: PlatformHa
         assert_eq!(shown.kind, Kind::Edit);
         assert_eq!(shown.id.as_deref(), Some(message.as_str()), "it is the same message");
         assert!(shown.text.contains("another time"), "{shown:?}");
+    }
+}
+
+/// As the gateway does it: the first message takes the place of the preview, the rest follows it.
+pub async fn files_of_an_answer_that_grew_by_edits_are_shown<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let can = account(&harness).can(ChatKind::Dm);
+    if can.edits == Edits::Never || can.files == Files::Never {
+        return;
+    }
+    let mut connection = connect(&mut harness, None).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
+    let (sent, _) = connection.send(&mut harness, &post(&to, 1, "Here")).await;
+    let receipt = sent.unwrap_or_else(|error| panic!("not sent: {error}"));
+    let mut preview = receipt.message;
+    let file =
+        FileRef::new(FileId::new("ab".repeat(32)).expect("an id"), "notes.txt", "text/plain", 12);
+    let content = Content { files: vec![file], ..Content::text("Here it is.") };
+    let mut texts = Vec::new();
+    for mut outbound in lower(act(&to, 1, Act::Post(content)), &can) {
+        if let (Some(message), Act::Post(content)) = (preview.take(), outbound.act.clone()) {
+            outbound.act = Act::Edit { message, content };
+        }
+        let (sent, shown) = connection.send(&mut harness, &outbound).await;
+        sent.unwrap_or_else(|error| panic!("{outbound:?} is not taken: {error}"));
+        texts.push(shown.text.replace('\\', ""));
+    }
+    assert!(texts[0].contains("Here it is."), "{texts:?}");
+    // Nobody keeps this file any more, which people are told; or they are told when they ask for it.
+    let is_shown = texts.len() > 1 || texts[0].contains("notes.txt");
+    assert!(is_shown, "the file, or what became of it, is shown: {texts:?}");
+}
+
+pub async fn text_to_be_read_as_it_is_is_shown_as_it_is<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
+    let plain = Content { reading: Reading::AsItIs, ..Content::text("2 * 3 * 4 and a_b_c") };
+    let (sent, shown) = connection.send(&mut harness, &act(&to, 1, Act::Post(plain))).await;
+    assert!(sent.is_ok(), "{sent:?}");
+    let text = shown.text.replace('\\', "");
+    assert!(text.contains("2 * 3 * 4 and a_b_c"), "{text:?}");
+}
+
+pub async fn a_post_can_be_looked_for_before_and_after<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
+    let outbound = post(&to, 1, "good morning");
+    let found = within(PATIENCE, "a look", connection.outgoing.find(&outbound)).await;
+    assert!(!matches!(found, Ok(Found::Shown(_))), "nothing was posted: {found:?}");
+    let (sent, _) = connection.send(&mut harness, &outbound).await;
+    let receipt = sent.unwrap_or_else(|error| panic!("not sent: {error}"));
+    let found = within(PATIENCE, "a look", connection.outgoing.find(&outbound)).await;
+    match found {
+        Ok(Found::Shown(found)) => assert_eq!(found.message, receipt.message),
+        Ok(Found::Unknown) => {}
+        other => panic!("it is there: {other:?}"),
+    }
+}
+
+pub async fn signs_and_removals_are_taken_where_they_can_be<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let can = account(&harness).can(ChatKind::Dm);
+    let mut connection = connect(&mut harness, None).await;
+    let heard = connection.hear(&mut harness, 1, "hello").await;
+    let to = heard.to.clone();
+    let take = |outbound: Outbound| {
+        let outgoing = connection.outgoing.clone();
+        async move {
+            let sent = within(PATIENCE, "an answer", outgoing.send(&outbound)).await;
+            sent.unwrap_or_else(|error| panic!("{outbound:?} is not taken: {error}"));
+        }
+    };
+    let InboundKind::Said(said) = &heard.kind else { panic!("something was said") };
+    if let Some(message) = &said.id {
+        if can.marks == Marks::Shown {
+            for progress in [Progress::Seen, Progress::Done, Progress::Nothing] {
+                take(act(&to, 1, Act::Mark { message: message.clone(), progress })).await;
+            }
+        }
+        if can.reactions == Reactions::Emoji {
+            let emoji = "👍".to_owned();
+            take(act(&to, 1, Act::React { message: message.clone(), emoji })).await;
+        }
+    }
+    if can.deletes == Deletes::Anytime {
+        let (sent, _) = connection.send(&mut harness, &post(&to, 1, "wrong")).await;
+        let receipt = sent.unwrap_or_else(|error| panic!("not sent: {error}"));
+        let message = receipt.message.expect("what can be removed has a name");
+        for _ in 0..2 {
+            // What is gone already is gone.
+            take(act(&to, 1, Act::Delete { message: message.clone() })).await;
+        }
+        let anew = Content { anew: 1, ..Content::text("right") };
+        let (sent, shown) = connection.send(&mut harness, &act(&to, 1, Act::Post(anew))).await;
+        assert!(sent.is_ok(), "{sent:?}");
+        assert_eq!(shown.kind, Kind::Post, "what was removed can be said again");
     }
 }
 
@@ -567,7 +705,7 @@ pub async fn dropping_the_link_ends_everything<H: PlatformHarness>() {
     assert_eq!(text_of(&connection.hear(&mut harness, 2, "again").await), "again");
 }
 
-/// No files, and nothing was ever said.
+/// No files.
 struct EmptyShelf;
 
 #[async_trait]
@@ -578,25 +716,5 @@ impl FileStore for EmptyShelf {
 
     async fn read(&self, _: &FileId) -> Result<ByteStream, FileError> {
         Err(FileError::Missing)
-    }
-}
-
-#[async_trait]
-impl Archive for EmptyShelf {
-    async fn conversations(&self, _: usize) -> Result<Vec<Conversation>, ArchiveError> {
-        Ok(Vec::new())
-    }
-
-    async fn history(
-        &self,
-        _: &Address,
-        _: Option<u64>,
-        _: usize,
-    ) -> Result<Vec<Recorded>, ArchiveError> {
-        Ok(Vec::new())
-    }
-
-    async fn search(&self, _: &str, _: usize) -> Result<Vec<Hit>, ArchiveError> {
-        Ok(Vec::new())
     }
 }

@@ -61,7 +61,7 @@ enum Inner {
     /// Only keep a gateway busy, for a profiler to look at
     Drive(Drive),
     /// Only Telegram, Discord and Slack
-    Platforms,
+    Platforms(platforms::Options),
     /// The floor, in a process of its own
     #[command(hide = true)]
     Floor(floor::Options),
@@ -81,19 +81,21 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     if let Some(Inner::Floor(options)) = &options.inner {
         return floor::run(options);
     }
-    if cfg!(debug_assertions) {
+    let is_small = matches!(&options.inner, Some(Inner::Platforms(options)) if options.small);
+    if cfg!(debug_assertions) && !is_small {
         return again_optimised(root);
     }
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
+        None if is_small => shell::built(root, "debug"),
         None => build(root)?,
     };
     let runtime = tokio::runtime::Runtime::new()?;
     if let Some(Inner::Drive(drive)) = &options.inner {
         return runtime.block_on(keep_busy(root, &binary, drive));
     }
-    if let Some(Inner::Platforms) = &options.inner {
-        return runtime.block_on(platforms_only(root, &binary));
+    if let Some(Inner::Platforms(platforms)) = &options.inner {
+        return runtime.block_on(platforms_only(root, &binary, platforms.size()));
     }
     let figures = runtime.block_on(measure(root, &binary))?;
     let table = report::table(&figures);
@@ -146,11 +148,10 @@ async fn keep_busy(root: &Path, binary: &Path, drive: &Drive) -> Result<()> {
     gateway.end().await
 }
 
-async fn platforms_only(root: &Path, binary: &Path) -> Result<()> {
+async fn platforms_only(root: &Path, binary: &Path, size: platforms::Size) -> Result<()> {
     let folder = folder(root)?;
     let mut figures = Figures::default();
-    platforms::speak(binary, &folder, &mut figures).await?;
-    platforms::stream(binary, &folder, &mut figures).await?;
+    platforms::measure(binary, &folder, &mut figures, size).await?;
     let rows = report::on_platforms(&figures);
     println!("\n{}", report::aligned(&rows));
     Ok(())
@@ -193,10 +194,7 @@ async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
     bench.fly_many(&llm, &mut figures).await?;
     eprintln!("killed with 50 in flight");
     bench.kill_in_flight(&llm, &mut figures).await?;
-    eprintln!("Telegram, Discord and Slack");
-    platforms::speak(binary, &folder, &mut figures).await?;
-    eprintln!("1,000 answers streaming");
-    platforms::stream(binary, &folder, &mut figures).await?;
+    platforms::measure(binary, &folder, &mut figures, platforms::Size::FULL).await?;
     eprintln!("steps of a session");
     figures.steps = steps::take()?;
     eprintln!("searching a million entries");

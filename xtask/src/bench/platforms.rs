@@ -5,26 +5,76 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use clap::Args;
 use talaria_testkit::vendors::{Calls, Verb};
 use talaria_testkit::{FakeLlm, GatewayProcess, Home, Launch, Reply, within};
 use tokio::time::{Instant, sleep};
 
 use super::figures::{Figures, Spoken};
 use crate::trio::configuration;
-use crate::trio::places::{Conversation, Travel, Vendors};
+use crate::trio::places::{Conversation, DISCORD, SLACK, TELEGRAM, Travel, Vendors};
 
 /// No step of the benchmark takes this long unless it hangs.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// Turns on each platform, and how many of them are in one conversation.
-const TURNS: usize = 120;
-const CONVERSATION: usize = 6;
+/// All of it together takes no longer.
+const MOST: Duration = Duration::from_secs(170);
 
-/// People who are answered at the same time.
-const CROWD: usize = 1_000;
+/// How many turns are in one conversation, with those of all others between two of them.
+const CONVERSATION: usize = 2;
 
-/// How long it is looked at.
-const LOOK: Duration = Duration::from_secs(10);
+/// How long an account rests between two turns, so that the gateway and not the platform's own pace is
+/// measured.
+const RESTS: [(&str, Duration); 3] = [
+    (TELEGRAM, Duration::from_millis(150)),
+    (DISCORD, Duration::from_millis(150)),
+    (SLACK, Duration::from_millis(1_200)),
+];
+
+#[derive(Args)]
+pub(super) struct Options {
+    /// Little of it and with what is built for debugging: whether it runs, not how fast
+    #[arg(long)]
+    pub(super) small: bool,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    /// Turns on each platform.
+    turns: usize,
+    /// People who are answered at the same time.
+    crowd: usize,
+    /// How long they are looked at.
+    look: Duration,
+}
+
+impl Size {
+    pub(super) const FULL: Self = Self { turns: 60, crowd: 1_000, look: Duration::from_secs(10) };
+    const SMALL: Self = Self { turns: 12, crowd: 60, look: Duration::from_secs(3) };
+}
+
+impl Options {
+    pub(super) fn size(&self) -> Size {
+        if self.small { Size::SMALL } else { Size::FULL }
+    }
+}
+
+/// Everything about the three platforms.
+pub(super) async fn measure(
+    binary: &Path,
+    folder: &Path,
+    figures: &mut Figures,
+    size: Size,
+) -> Result<()> {
+    let all = async {
+        eprintln!("Telegram, Discord and Slack");
+        speak(binary, folder, figures, size).await?;
+        eprintln!("{} answers streaming", size.crowd);
+        stream(binary, folder, figures, size).await
+    };
+    tokio::time::timeout(MOST, all).await.context("the platforms take too long")?
+}
 
 /// How often it is looked whether something has happened.
 const GLANCE: Duration = Duration::from_millis(2);
@@ -109,7 +159,7 @@ impl Opened {
 }
 
 /// How soon the model is asked, and its first word shown, on each platform.
-pub(super) async fn speak(binary: &Path, folder: &Path, figures: &mut Figures) -> Result<()> {
+async fn speak(binary: &Path, folder: &Path, figures: &mut Figures, size: Size) -> Result<()> {
     let opened = Opened::new(binary, folder).await?;
     let asked = Arc::new(Mutex::new(None));
     let noted = asked.clone();
@@ -118,17 +168,17 @@ pub(super) async fn speak(binary: &Path, folder: &Path, figures: &mut Figures) -
         let text = format!("{FIRST_WORD} and so on {LAST_WORD}");
         Reply::Streams { text, between: Duration::from_millis(10) }
     });
-    for first in 0..3 {
+    for (first, (platform, rest)) in RESTS.into_iter().enumerate() {
         let (mut heard, mut shown) = (Vec::new(), Vec::new());
-        let mut platform = "";
-        for conversation in 0..TURNS / CONVERSATION {
-            let place = opened.vendors.conversation(first + 3 * conversation);
-            platform = place.account;
-            for _ in 0..CONVERSATION {
-                let (hears, shows) = opened.turn(&place, &asked).await?;
-                heard.push(hears);
-                shown.push(shows);
-            }
+        // On Telegram in private: groups are slow by its own rules.
+        let places = (0..size.turns / CONVERSATION).map(|nth| nth / 2 * 4 + nth % 2);
+        let places = places.map(|nth| opened.vendors.conversation(first + 3 * nth));
+        let places: Vec<Conversation> = places.collect();
+        for place in places.iter().cycle().take(size.turns) {
+            let (hears, shows) = opened.turn(place, &asked).await?;
+            heard.push(hears);
+            shown.push(shows);
+            sleep(rest).await;
         }
         heard.sort_unstable();
         shown.sort_unstable();
@@ -138,26 +188,26 @@ pub(super) async fn speak(binary: &Path, folder: &Path, figures: &mut Figures) -
 }
 
 /// What it costs to show 1,000 answers at once while they grow.
-pub(super) async fn stream(binary: &Path, folder: &Path, figures: &mut Figures) -> Result<()> {
+async fn stream(binary: &Path, folder: &Path, figures: &mut Figures, size: Size) -> Result<()> {
     let opened = Opened::new(binary, folder).await?;
     let words = "word ".repeat(400);
     opened.llm.script(move |_| {
         let text = format!("{words}{LAST_WORD}");
         Reply::Streams { text, between: Duration::from_millis(100) }
     });
-    for number in 0..CROWD {
+    for number in 0..size.crowd {
         let place = opened.vendors.conversation(number);
         opened.vendors.say(&place, "tell me a long story", Travel::Straight);
     }
-    let asked = opened.llm.until_requests(CROWD as u64);
+    let asked = opened.llm.until_requests(size.crowd as u64);
     within(HANGS, "the model to be asked by everybody", asked).await;
     let before = opened.process.usage()?;
     let begun = Instant::now();
-    sleep(LOOK).await;
+    sleep(size.look).await;
     let (after, took) = (opened.process.usage()?, begun.elapsed());
     let spent = after.processor - before.processor;
     let shown: usize = opened.vendors.calls().iter().map(|(_, calls)| calls.count()).sum();
-    ensure!(shown > CROWD, "only {shown} requests were made");
+    ensure!(shown > size.crowd, "only {shown} requests were made");
     figures.streaming = (spent.as_secs_f64() / took.as_secs_f64(), after.most_resident);
     // Nobody waits for the rest of the story.
     opened.process.kill().await

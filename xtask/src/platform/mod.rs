@@ -1,6 +1,7 @@
 //! `cargo xtask platform new <name>`: lays out the folder of a platform that compiles, passes nothing
 //! that it should not, and says what to fill in.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -69,6 +70,64 @@ fn lay_out(sources: &Path, name: &str) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
+/// Where the platforms are.
+const SOURCES: &str = "crates/platforms/src";
+
+/// The page that takes people through all of it, and the platform that it writes on the way.
+const WALK: (&str, &str) = ("docs/adding-a-platform.md", "pigeon");
+
+/// A platform that was laid out and not filled in.
+pub(crate) const LAID_OUT: &str = "laid_out";
+
+/// Puts two platforms into a copy of the workspace, so that it is built and tested with them: the one that
+/// the page writes, and one as it is laid out.
+pub(crate) fn rehearse(files: &mut BTreeMap<PathBuf, Vec<u8>>) -> Result<()> {
+    let text = |files: &BTreeMap<PathBuf, Vec<u8>>, path: &Path| -> Result<String> {
+        let bytes = files.get(path).with_context(|| format!("there is no {}", path.display()))?;
+        Ok(String::from_utf8(bytes.clone())?)
+    };
+    let (page, walked) = WALK;
+    let written = blocks(&text(files, Path::new(page))?, &format!("{SOURCES}/{walked}/"));
+    if written.is_empty() {
+        bail!("{page} shows no file of {walked}");
+    }
+    let folder = Path::new(SOURCES).join(walked);
+    files.insert(folder.join("guide.md"), b"# Pigeon\n\nRead the ring.\n".to_vec());
+    for (name, code) in written {
+        files.insert(folder.join(name), code.into_bytes());
+    }
+    for (name, template) in FILES {
+        let path = Path::new(SOURCES).join(LAID_OUT).join(name);
+        files.insert(path, filled(template, LAID_OUT).into_bytes());
+    }
+    let list = Path::new(SOURCES).join("lib.rs");
+    let listed = register(&register(&text(files, &list)?, walked)?, LAID_OUT)?;
+    files.insert(list, listed.into_bytes());
+    Ok(())
+}
+
+/// Files that a page shows: a line that begins with the path, then the code.
+fn blocks(page: &str, folder: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut name: Option<&str> = None;
+    let mut code: Option<String> = None;
+    for line in page.lines() {
+        match (&mut code, line) {
+            (Some(_), "```") => blocks.extend(name.take().map(str::to_owned).zip(code.take())),
+            (Some(code), line) => {
+                code.push_str(line);
+                code.push('\n');
+            }
+            (None, "```rust") if name.is_some() => code = Some(String::new()),
+            (None, line) => {
+                let shown = line.strip_prefix('`').and_then(|line| line.strip_prefix(folder));
+                name = shown.and_then(|file| file.split('`').next()).or(name);
+            }
+        }
+    }
+    blocks
+}
+
 fn is_name(name: &str) -> bool {
     const TAKEN: &[&str] = &["as", "box", "do", "dyn", "final", "in", "mod", "move", "type", "use"];
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -134,6 +193,21 @@ mod tests {
         assert!(!whole.contains("@name@") && !whole.contains("@Type@"), "{whole}");
         let again = lay_out(sources.path(), "home_loft").unwrap_err();
         assert!(again.to_string().contains("already"), "{again}");
+    }
+
+    #[test]
+    fn the_page_shows_every_file_of_its_platform() {
+        let (page, walked) = WALK;
+        let page = fs::read_to_string(shell::root().unwrap().join(page)).unwrap();
+        let mut names: Vec<String> = blocks(&page, &format!("{SOURCES}/{walked}/"))
+            .into_iter()
+            .map(|(name, code)| {
+                assert!(code.starts_with("//!"), "{name}: {code}");
+                name
+            })
+            .collect();
+        names.sort();
+        assert_eq!(names, ["contract.rs", "hear.rs", "mod.rs", "speak.rs", "tests.rs", "wire.rs"]);
     }
 
     #[test]

@@ -106,6 +106,12 @@ impl Book {
         self.shared.begun.elapsed()
     }
 
+    /// When lives began.
+    pub(crate) fn starts(&self) -> Vec<Instant> {
+        let begun = self.shared.begun;
+        self.pages().lives.iter().map(|life| begun + life.started).collect()
+    }
+
     /// Never held while a vendor is asked for anything: its script takes the pages while it holds the
     /// vendor.
     pub(crate) fn pages(&self) -> MutexGuard<'_, Pages> {

@@ -25,6 +25,8 @@ pub(crate) struct Rule {
 pub(crate) enum Per {
     Account,
     Chat,
+    /// A chat of several people.
+    Group,
     Message,
 }
 
@@ -37,25 +39,20 @@ const SPEECH: &[Verb] = &[Verb::Post, Verb::Edit];
 /// What the vendors refuse.
 ///
 /// Telegram: <https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this> (one message
-/// a second in a chat, short bursts allowed; 30 a second over all) and
+/// a second in a chat, short bursts allowed; 20 a minute in a group; 30 a second over all) and
 /// <https://core.telegram.org/api/bots/ai> (drafts, together with signs of typing). Discord:
 /// <https://discord.com/developers/docs/topics/rate-limits> (its bucket for a channel is the vendor's own:
 /// every answer tells what is left of it). Slack:
 /// <https://docs.slack.dev/apis/web-api/rate-limits> (a message a second in a chat, short bursts allowed;
-/// 50 edits a minute in a workspace, bursts tolerated).
-pub(crate) const ENFORCED: [Rule; 7] = [
+/// 50 edits a minute in a workspace).
+pub(crate) const ENFORCED: [Rule; 8] = [
     Rule { account: TELEGRAM, verbs: SPEECH, per: Per::Chat, most: 10, within: seconds(10) },
+    Rule { account: TELEGRAM, verbs: SPEECH, per: Per::Group, most: 20, within: seconds(60) },
     Rule { account: TELEGRAM, verbs: SPEECH, per: Per::Account, most: 30, within: seconds(1) },
     Rule { account: TELEGRAM, verbs: SHOW, per: Per::Chat, most: 40, within: seconds(30) },
     Rule { account: DISCORD, verbs: EVERYTHING, per: Per::Account, most: 50, within: seconds(1) },
     Rule { account: SLACK, verbs: &[Verb::Post], per: Per::Chat, most: 10, within: seconds(10) },
-    Rule {
-        account: SLACK,
-        verbs: &[Verb::Edit],
-        per: Per::Account,
-        most: 100,
-        within: seconds(60),
-    },
+    Rule { account: SLACK, verbs: &[Verb::Edit], per: Per::Account, most: 50, within: seconds(60) },
     Rule {
         account: SLACK,
         verbs: &[Verb::Sign],
@@ -84,10 +81,12 @@ pub(crate) const EDITS: [Rule; 3] = [
 
 impl Rule {
     fn key(&self, act: &Act) -> Option<String> {
-        let counts = self.verbs.contains(&act.verb);
+        // Telegram's groups have negative numbers.
+        let is_there = self.per != Per::Group || act.chat.starts_with('-');
+        let counts = is_there && self.verbs.contains(&act.verb);
         counts.then(|| match self.per {
             Per::Account => String::new(),
-            Per::Chat => act.chat.clone(),
+            Per::Chat | Per::Group => act.chat.clone(),
             Per::Message => format!("{}/{}", act.chat, act.message.as_deref().unwrap_or_default()),
         })
     }
@@ -172,23 +171,28 @@ pub(crate) fn judge(account: &'static str, calls: &[Call]) -> Vec<String> {
 }
 
 /// Requests that came although their vendor had asked for time: the same chat, the same verb, and less
-/// than the time that was asked for.
-pub(crate) fn impatient(account: &'static str, calls: &[Call]) -> Vec<String> {
+/// than the time that was asked for. A life that begins in between knows nothing of what was asked.
+pub(crate) fn impatient(
+    account: &'static str,
+    calls: &[Call],
+    starts: &[Instant],
+) -> Vec<(Verb, String)> {
     let mut found = Vec::new();
-    let mut until: HashMap<(Verb, &str), (Instant, Duration)> = HashMap::new();
+    let mut until: HashMap<(Verb, &str), (Instant, Instant, Duration)> = HashMap::new();
     for call in calls.iter().filter(|call| SPEECH.contains(&call.act.verb)) {
         let key = (call.act.verb, call.act.chat.as_str());
-        if let Some((at, wait)) = until.get(&key)
+        if let Some((asked, at, wait)) = until.get(&key)
             && call.at < *at
+            && !starts.iter().any(|start| asked <= start && *start <= call.at)
         {
             let early = *at - call.at;
-            found.push(format!(
-                "{account}: {:?} in {} came {early:?} before the {wait:?} were over",
-                key.0, key.1
-            ));
+            let (verb, chat) = key;
+            let what =
+                format!("{account}: {verb:?} in {chat} came {early:?} before {wait:?} were over");
+            found.push((verb, what));
         }
         if let (Some(429), Some(wait), Some(ended)) = (call.status, call.wait, call.ended) {
-            until.insert(key, (ended + wait.mul_f64(0.9), wait));
+            until.insert(key, (call.at, ended + wait.mul_f64(0.9), wait));
         }
     }
     found
@@ -236,9 +240,12 @@ mod tests {
     fn whoever_comes_before_the_time_is_found() {
         let mut calls = edits(&[(0, 1), (500, 501), (2_000, 2_001)]);
         (calls[0].status, calls[0].wait) = (Some(429), Some(seconds(1)));
-        assert_eq!(impatient(SLACK, &calls).len(), 1);
+        assert_eq!(impatient(SLACK, &calls, &[]).len(), 1);
+        let (before, between) = (calls[0].at - seconds(1), calls[0].at + seconds(1) / 4);
+        assert_eq!(impatient(SLACK, &calls, &[before]).len(), 1);
+        assert_eq!(impatient(SLACK, &calls, &[between]).len(), 0, "nobody told the next life");
         calls.remove(1);
-        assert_eq!(impatient(SLACK, &calls), [""; 0]);
+        assert_eq!(impatient(SLACK, &calls, &[]).len(), 0);
     }
 
     #[test]

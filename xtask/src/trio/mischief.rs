@@ -1,6 +1,6 @@
 //! What goes wrong: answers that are lost, late or "no", and connections that break.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -34,8 +34,8 @@ pub(crate) enum Mood {
 pub(crate) struct Tally {
     /// What went wrong without anybody having asked too much.
     pub(crate) faults: AtomicUsize,
-    /// Those of them that told somebody to come later who had not asked too much.
-    pub(crate) throttled: AtomicUsize,
+    /// Who was refused because of having asked too much.
+    pub(crate) refused: Mutex<HashMap<(&'static str, Verb), usize>>,
     /// Connections that broke.
     pub(crate) broken: AtomicUsize,
 }
@@ -50,6 +50,8 @@ pub(crate) fn set(vendors: &Vendors, mood: Mood, book: &Book, tally: &Arc<Tally>
         move |act: &Act| {
             if let Err(wait) = meter.take(account, act, Instant::now()) {
                 note(&book, account, act, "asked too much");
+                let mut refused = tally.refused.lock().expect("nobody panics with it");
+                *refused.entry((account, act.verb)).or_default() += 1;
                 return Some(Fault::Instead(later(account, wait)));
             }
             let mut dice = dice.lock().expect("nobody panics with it");
@@ -63,9 +65,6 @@ pub(crate) fn set(vendors: &Vendors, mood: Mood, book: &Book, tally: &Arc<Tally>
             };
             if fault.as_ref().is_some_and(|fault| !matches!(fault, Fault::Slowly(_))) {
                 tally.faults.fetch_add(1, Ordering::Relaxed);
-            }
-            if let Some(Fault::Instead(Reply::Answer { status: 429, .. })) = fault {
-                tally.throttled.fetch_add(1, Ordering::Relaxed);
             }
             note(&book, account, act, &what);
             fault

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use talaria_testkit::vendors::telegram::Room;
 use talaria_testkit::vendors::{Calls, discord, slack, telegram};
 use tokio::time::Instant;
 
@@ -24,6 +25,12 @@ const DETOUR: Duration = Duration::from_millis(300);
 /// A bot finds direct chats on Discord only in its own notes, which are bounded; the rest talk in
 /// channels.
 const DIRECT_ON_DISCORD: usize = 150;
+
+/// The first person and the first group on Telegram, whose groups have negative numbers, and the topic in
+/// which people talk in its forums.
+const PEOPLE: i64 = 1_000_000;
+const GROUPS: i64 = -1_000_000_000_000;
+const TOPIC: i64 = 7;
 
 /// The three vendors. Dropping them closes everything.
 pub(crate) struct Vendors {
@@ -56,6 +63,8 @@ pub(crate) struct Conversation {
     pub(crate) chat: String,
     pub(crate) person: String,
     mention: &'static str,
+    /// What kind of place it is on Telegram.
+    room: Room,
     /// The thread in which it goes on.
     thread: Arc<OnceLock<String>>,
 }
@@ -68,6 +77,15 @@ pub(crate) enum Travel {
     Overtaken,
     /// It arrives twice.
     Twice,
+}
+
+/// Where the nth conversation on Telegram is: half of them in private, the rest in groups and in topics.
+fn room(nth: i64) -> Room {
+    match nth % 4 {
+        0 | 1 => Room::Private,
+        2 => Room::Group(GROUPS - nth),
+        _ => Room::Topic(GROUPS - nth, TOPIC),
+    }
 }
 
 impl Vendors {
@@ -112,8 +130,17 @@ impl Vendors {
     /// The conversation with this number. They are spread over the three.
     pub(crate) fn conversation(&self, number: usize) -> Conversation {
         let nth = number / 3;
+        let mut there = Room::Private;
         let (account, chat, person, mention) = match number % 3 {
-            0 => (TELEGRAM, (1_000_000 + nth).to_string(), (1_000_000 + nth).to_string(), ""),
+            0 => {
+                let person = PEOPLE + nth as i64;
+                there = room(nth as i64);
+                let chat = match there {
+                    Room::Private => person,
+                    Room::Group(chat) | Room::Topic(chat, _) => chat,
+                };
+                (TELEGRAM, chat.to_string(), person.to_string(), "")
+            }
             1 => {
                 let (chat, person) = (700_000_000_000 + nth, 800_000_000_000 + nth);
                 let (guild, mention) = match nth {
@@ -129,7 +156,7 @@ impl Vendors {
                 (SLACK, chat, person, "")
             }
         };
-        Conversation { account, chat, person, mention, thread: Arc::default() }
+        Conversation { account, chat, person, mention, room: there, thread: Arc::default() }
     }
 
     /// Somebody says something. Returns the event as the journal will name it.
@@ -151,8 +178,8 @@ impl Vendors {
     fn say_on_telegram(&self, place: &Conversation, text: &str, travel: Travel) -> String {
         // Numbered and queued in one go: what is said in one chat keeps its order.
         let mut told = self.told();
-        let person = place.chat.parse().unwrap_or_default();
-        let update = self.telegram.said(person, text);
+        let person = place.person.parse().unwrap_or_default();
+        let update = self.telegram.said_in(place.room, person, text);
         let event = format!("42:{}", update["update_id"]);
         let held = told.held.take();
         let in_the_same = |held: &Value| held["message"]["chat"] == update["message"]["chat"];
@@ -233,7 +260,13 @@ impl Vendors {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut shown = Vec::new();
         for message in self.telegram.truth().messages.values() {
-            let chat = message["chat"]["id"].to_string();
+            let id = message["chat"]["id"].as_i64().unwrap_or_default();
+            let topic = match room(GROUPS - id) {
+                Room::Topic(_, topic) if id < 0 => json!(topic),
+                _ => Value::Null,
+            };
+            let is_there = message["message_thread_id"] == topic;
+            let chat = if is_there { id.to_string() } else { format!("{id}, in another topic") };
             shown.push(Visible { account: TELEGRAM, chat, text: text(&message["text"]) });
         }
         for (chat, messages) in &self.discord.truth().messages {

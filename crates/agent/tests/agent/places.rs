@@ -28,7 +28,7 @@ fn situation() -> Situation {
             name: "telegram".into(),
             can: Capabilities {
                 markup: Markup::Markdown,
-                choices: Choices::Buttons { max: 8 },
+                choices: Choices::Buttons { max: 8, id: 64 },
                 files: Files::UpTo(50_000_000),
                 ..Capabilities::PLAIN
             },

@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, RngSeed};
 use serde_json::json;
 use talaria_agent::{Automatic, EffectClass, History, Part, Prompt, PromptMessage};
 use talaria_model::{
-    CallId, Cost, EntryBody, Extent, FileId, OutboundId, SessionId, ToolCall, TurnId, Usage,
+    CallId, Cost, EntryBody, Extent, FileId, OutboundId, SessionId, Shown, ToolCall, TurnId, Usage,
 };
 
 use crate::stage::{Files, Model, Stage, alice, call, calls, file, said, says};
@@ -34,7 +34,7 @@ fn returned(call: &'static str, output: &str) -> EntryBody {
 
 fn noticed(text: &str) -> EntryBody {
     let sent = OutboundId { session: SessionId::literal("s"), delivery: 9, part: 0 };
-    EntryBody::Noticed { text: text.into(), choices: vec![], sent }
+    EntryBody::Noticed { text: text.into(), choices: vec![], files: vec![], sent }
 }
 
 fn aside(text: &str) -> EntryBody {
@@ -264,6 +264,36 @@ async fn a_text_file_is_read_a_picture_is_seen_and_anything_else_is_named() {
         let Part::Text(text) = part else { panic!("{part:?}") };
         assert!(text.contains(name) && text.contains("cannot be shown"), "{text}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_does_not_see_is_told_of_a_picture_and_nobody_listens_to_a_voice() {
+    let mut stage = Stage::new(Model::new([says("x")]));
+    let files = [("cat.png", "image/png"), ("v.ogg", "audio/ogg"), ("song.mp3", "audio/mpeg")];
+    // Even where the bytes happen to be text.
+    let bytes = files.map(|(name, _)| (FileId::literal(name), b"text".to_vec()));
+    stage.files = Arc::new(Files(HashMap::from(bytes)));
+    let mut files = files.map(|(name, mime)| file(name, mime, 4)).to_vec();
+    files[1].shown = Shown::Voice;
+    stage.say_with("look", files);
+    let messages = prompt(&mut stage).await.messages;
+    let [PromptMessage::User(parts)] = &messages[..] else { panic!("{messages:#?}") };
+    let texts: Vec<&str> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text(text) => text.as_str(),
+            Part::Image { .. } => panic!("nobody sees it"),
+        })
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "[Attached file: cat.png, image/png, 4 bytes; its content cannot be shown to you]",
+            "[Voice message: v.ogg, audio/ogg, 4 bytes; you cannot listen to it]",
+            "[Attached file: song.mp3, audio/mpeg, 4 bytes; its content cannot be shown to you]",
+            "look",
+        ]
+    );
 }
 
 /// What every provider demands: each call has exactly one result, right behind its message, and no

@@ -397,7 +397,7 @@ impl Stage {
                 let (text, choices) = (question.text.clone(), question.choices.clone());
                 let session = SessionId::literal("s");
                 let sent = OutboundId { session, delivery: 1, part: 0 };
-                self.record(EntryBody::Noticed { text, choices, sent });
+                self.record(EntryBody::Noticed { text, choices, files: Vec::new(), sent });
                 self.asked = Some(question);
             }
             AgentEvent::Took { seqs } => {

@@ -74,6 +74,8 @@ impl Bench {
             privacy: Privacy::Open,
             steward: Arc::new(NoSteward),
             finalizers: Vec::new(),
+            ears: None,
+            mouth: None,
             limits: Limits::default(),
         })
         .await

@@ -25,6 +25,9 @@ pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
         status.model,
         status.http
     );
+    if let Some(voice) = &status.voice {
+        say!("voice: {voice}\n");
+    }
     let rows: Vec<_> = status
         .accounts
         .iter()

@@ -13,4 +13,5 @@ mod rig;
 mod sessions;
 mod setup;
 mod terminal;
+mod voice;
 mod webhooks;

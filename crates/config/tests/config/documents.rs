@@ -41,6 +41,7 @@ fn the_schema_has_every_setting_and_every_platform() {
         "group_sessions_per_user",
         "thread_sessions_per_user",
         "streaming",
+        "display",
         "sessions",
         "session_reset",
         "reset_by_type",
@@ -48,6 +49,7 @@ fn the_schema_has_every_setting_and_every_platform() {
         "privacy",
         "http",
         "files",
+        "voice",
         "log",
         "limits",
     ];

@@ -11,6 +11,7 @@ mod secrets;
 mod shown;
 mod speaking;
 mod values;
+mod voice;
 
 use talaria_config::{Loaded, Problems, Sources, load};
 

@@ -358,6 +358,25 @@ fn what_an_account_answers_is_checked() {
         "config.yaml:1: accounts.pigeon.ignored_chats[1]: \"the team\" is not the id of a chat; write it like -1001234, C0123ABC or chat:thread",
     );
     check(
+        &account("mention_patterns: ['^hey', '[']"),
+        "config.yaml:1: accounts.pigeon.mention_patterns[1]: is not a regular expression, or a very large one",
+    );
+    check_warnings(
+        &account("require_mention: false, mention_patterns: [hey], guest_mode: true"),
+        &[],
+        &[
+            "config.yaml:1: accounts.pigeon.mention_patterns: makes no difference, because require_mention is false",
+            "config.yaml:1: accounts.pigeon.guest_mode: makes no difference, because allowed_chats names none",
+        ],
+    );
+    check_warnings(
+        "accounts: {pigeon: {token: t, allow: [1, '@bob']}}",
+        &[],
+        &[
+            "config.yaml:1: accounts.pigeon.allow[1]: \"@bob\" is not how Carrier pigeon names people, so that nobody is meant; ids there look like alice",
+        ],
+    );
+    check(
         &account("allow_bots: some"),
         "config.yaml:1: accounts.pigeon.allow_bots: \"some\" is not one of none, mentions, all",
     );

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use talaria_model::{Capabilities, ChatKind, Ids, Secret};
 use talaria_platform::{
-    Ask, Bursts, ConnectError, Identity, Link, Need, Platform, Ports, Registration, Secrecy, Spec,
-    Startup,
+    Ask, Bursts, ConnectError, Identity, Link, Need, Platform, Ports, Registration, Secrecy,
+    Senders, Spec, Startup,
 };
 
 pub(crate) const ALL: [Registration; 3] =
@@ -21,6 +21,7 @@ const SPEC: Spec = Spec {
     bursts: Bursts::NONE,
     ids: Ids::Needed,
     identity: Identity::Operator,
+    senders: Senders::ANY,
     startup: Startup::Always,
     asks: &[],
     guide: "",
@@ -115,6 +116,7 @@ impl Platform for Pigeon {
         label: "Carrier pigeon",
         about: "Birds that carry messages.",
         identity: Identity::Anyone,
+        senders: Senders { like: "alice", fit: |id| !id.contains('@') },
         startup: Startup::Configured,
         ..SPEC
     };

@@ -170,3 +170,29 @@ fn an_account_is_known_to_be_alive_when_something_was_heard() {
         assert!(life.account().heard.is_some());
     });
 }
+
+#[test]
+fn an_account_whose_place_somebody_else_takes_says_so_and_rests_longer_each_time() {
+    World::new(SIMPLE).live(async |life| {
+        life.pass_seconds(1).await;
+        for rest in [20, 40, 60, 60] {
+            let (problem, hint) = ("somebody else".to_owned(), "stop it".to_owned());
+            life.vendor.ends_with(LinkError::Conflict { problem, hint });
+            life.pass_seconds(1).await;
+            let state = life.account().state;
+            assert!(matches!(state, AccountState::Contested { .. }), "{state:?}");
+            life.pass_seconds(rest - 2).await;
+            assert_ne!(life.account().state, AccountState::Connected, "after {rest} s");
+            life.pass_seconds(2).await;
+            assert_eq!(life.account().state, AccountState::Connected, "after {rest} s");
+            // Something comes through, and the other one is still there.
+            life.vendor.say("alice", "home", "hello");
+            life.pass_seconds(1).await;
+        }
+        life.pass_seconds(600).await;
+        let (problem, hint) = ("somebody else".to_owned(), "stop it".to_owned());
+        life.vendor.ends_with(LinkError::Conflict { problem, hint });
+        life.pass_seconds(21).await;
+        assert_eq!(life.account().state, AccountState::Connected, "it begins anew");
+    });
+}

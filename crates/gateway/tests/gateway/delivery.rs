@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_model::{Act, Capabilities, Markup, Outbound, TextLimit, Unit};
+use talaria_model::{Act, Capabilities, Markup, Outbound, Reading, TextLimit, Unit};
 use talaria_platform::SendError;
 use talaria_store::Store;
 
@@ -144,6 +144,21 @@ fn what_cannot_be_read_is_sent_once_more_as_plain_text() {
         life.quiet().await;
         assert_eq!(posts(&life.vendor).len(), 2);
         assert_eq!(failed(life).await, 1);
+    });
+}
+
+#[test]
+fn plain_text_is_read_as_it_is() {
+    let text = "Stars: `a*b*c`\n\n```\n# no title\n__init__\n```";
+    let coding = agent(move |stage| async move { stage.finish(text).await });
+    let mut world = World::new(SIMPLE).with_agent(coding);
+    world.vendor().first([unreadable()]);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        let Act::Post(content) = posts(&life.vendor)[1].act.clone() else { panic!("a post") };
+        assert_eq!(content.reading, Reading::AsItIs);
+        assert_eq!(content.text, "Stars: a*b*c\n\n# no title\n__init__");
     });
 }
 

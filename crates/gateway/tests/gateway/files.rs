@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_agent::Agent;
-use talaria_model::{EntryBody, InboundKind, Media, MediaKind, Message, Shown};
+use talaria_model::{
+    EntryBody, InboundKind, Media, MediaKind, Message, MessageId, SenderId, Shown,
+};
 use talaria_platform::FetchError;
+use talaria_session::Access;
 
 use crate::world::{Handing, Hears, Life, SIMPLE, Verb, World, agent};
 
@@ -247,5 +250,68 @@ fn an_idle_conversation_stays_until_its_file_is_there() {
         life.quiet().await;
         life.pass_seconds(1).await;
         assert_eq!(life.gateway.lanes_in_memory(), 0);
+    });
+}
+
+fn around(life: &Life, who: &str, words: &str) {
+    let kept = life.vendor.keep(MediaKind::Document, "around", words.as_bytes());
+    let surroundings = Some(kept.handle);
+    let message = Message { text: "well?".into(), surroundings, ..Message::default() };
+    life.vendor.does(who, life.vendor.dm(who), InboundKind::Said(message));
+}
+
+#[test]
+fn what_surrounds_a_message_is_asked_for_once_it_is_let_in_and_never_for_a_stranger() {
+    let mut world = World::hearing(SIMPLE, Hears::Poll).with_agent(reader());
+    let alice = SenderId::literal("alice");
+    world.accounts[0].1 = Access::Only([alice].into());
+    world.live(async |life| {
+        around(life, "stranger", "secrets");
+        around(life, "alice", "it rains");
+        let read = life.texts("alice", 1).await;
+        assert_eq!(
+            read,
+            ["[[Said in this chat since your last answer, not to you]]\n[somebody] it rains\n\n\
+              [[New message]]\nwell? []"]
+        );
+        assert_eq!(asked_for(life), 1);
+    });
+    // It is written down with the message.
+    world.live(async |life| {
+        life.quiet().await;
+        assert_eq!(asked_for(life), 1);
+    });
+}
+
+#[test]
+fn what_surrounds_a_message_is_not_waited_for_long() {
+    for handing in [
+        Handing::Never,
+        Handing::Panics,
+        Handing::Refuses(FetchError::Unreachable { reason: "no route".into() }),
+    ] {
+        World::new(SIMPLE).with_agent(reader()).live(async |life| {
+            life.vendor.hands_out(move |_| handing.clone());
+            let began = life.now();
+            around(life, "alice", "it rains");
+            assert_eq!(life.texts("alice", 1).await, ["well? []"]);
+            assert!(life.now().since(began) < Duration::from_secs(6));
+        });
+    }
+}
+
+#[test]
+fn the_files_of_what_was_changed_take_the_place_of_those_before() {
+    World::new(SIMPLE).with_agent(reader()).live(async |life| {
+        life.vendor.hands_out(|_| Handing::HandsAfter(Duration::from_secs(2)));
+        let id = Some(MessageId::literal("m"));
+        let with = |name: &str, text: &str| {
+            let media = vec![note(life, name)];
+            Message { id: id.clone(), text: text.into(), media, ..Message::default() }
+        };
+        let home = life.vendor.dm("home");
+        life.vendor.does("alice", home.clone(), InboundKind::Said(with("a", "see")));
+        life.vendor.does("alice", home, InboundKind::Edited(with("b", "look")));
+        assert_eq!(life.texts("home", 1).await, [r#"look ["b"]"#]);
     });
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_model::{
-    Addressed, EntryBody, InboundKind, MediaKind, Message, MessageId, Sender, SenderId, SenderKind,
+    Addressed, ChatKind, EntryBody, InboundKind, MediaKind, Message, MessageId, Sender, SenderId,
+    SenderKind,
 };
 use talaria_platform::{Bursts, Verdict};
-use talaria_session::{Busy, Chatter, Edits, Gate, GroupSessions, Mention, Places};
+use talaria_session::{Busy, Chatter, Edits, Gate, GroupSessions, Mention, Places, Threads};
 use talaria_store::Store;
 
 use crate::world::{Handing, Hears, Life, SIMPLE, World, agent};
@@ -91,6 +92,37 @@ fn where_no_mention_is_needed_everything_is_answered() {
         );
         life.vendor.does("alice", life.vendor.group("other"), to_others("dinner!"));
         assert_eq!(in_group(life, "other", 1).await, ["dinner!"]);
+    });
+}
+
+#[test]
+fn in_a_thread_that_we_have_a_part_in_everything_is_for_us() {
+    let mut world = World::new(SIMPLE).with_agent(reader());
+    let thread = |life: &Life, chat: &str| {
+        let mut at = life.vendor.group(chat);
+        at.chat.kind = ChatKind::Thread;
+        at
+    };
+    world.live(async |life| {
+        let (ours, theirs) = (thread(life, "ours"), thread(life, "theirs"));
+        life.vendor.does("bob", ours.clone(), to_others("before"));
+        life.vendor.does("bob", theirs, to_others("elsewhere"));
+        life.quiet().await;
+        life.vendor.does("alice", ours.clone(), InboundKind::Said(named("m1", "you there?")));
+        life.until("the first", |vendor| vendor.texts_at(&ours).len() == 1).await;
+        life.vendor.does("bob", ours.clone(), to_others("and me?"));
+        life.until("the second", |vendor| vendor.texts_at(&ours).len() == 2).await;
+    });
+    world.live(async |life| {
+        let (ours, theirs) = (thread(life, "ours"), thread(life, "theirs"));
+        life.vendor.does("bob", ours.clone(), to_others("after a restart"));
+        life.until("the third", |vendor| vendor.texts_at(&ours).len() == 3).await;
+        let gate = Gate { threads: Threads::LikeChats, ..Gate::default() };
+        life.gateway.set_gate(&life.vendor.account(), gate);
+        life.vendor.does("bob", ours.clone(), to_others("not any more"));
+        life.quiet().await;
+        assert_eq!(life.vendor.texts_at(&ours).len(), 3);
+        assert!(life.vendor.texts_at(&theirs).is_empty());
     });
 }
 

@@ -21,6 +21,7 @@ mod speaking;
 mod stopping;
 mod storage;
 mod turns;
+mod voice;
 mod withdrawals;
 
 use talaria_testkit::sim as world;

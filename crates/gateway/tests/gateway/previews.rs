@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::{Act, Capabilities, Drafts, Failure, Outbound, Timestamp, Typing};
+use talaria_model::{Act, Capabilities, Deletes, Drafts, Failure, Outbound, Timestamp, Typing};
 use talaria_platform::SendError;
 
 use crate::world::{Conduct, EDITING, Life, MARK, SIMPLE, Vendor, World, agent, keyed};
@@ -121,11 +121,112 @@ fn what_does_not_fit_into_the_previewed_message_follows_in_order() {
         assert!(texts.len() >= 4, "{}", texts.len());
         let words: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
         assert_eq!(words.join(" "), story(100));
-        let edits = life
-            .vendor
-            .truth(|truth| truth.shown.iter().map(|shown| shown.edits).collect::<Vec<_>>());
-        assert!(edits[0] > 0, "the first is the preview");
-        assert!(edits[1..].iter().all(|edits| *edits == 0), "{edits:?}");
+        let shown = life.vendor.truth(|truth| truth.shown.clone());
+        assert!(shown.iter().all(|shown| shown.edits > 0), "each was seen growing");
+        assert!(shown.is_sorted_by_key(|shown| shown.by.part), "and each stands below the last");
+        let delivery = shown[0].by.with_part(0);
+        assert!(shown.iter().all(|shown| shown.by.with_part(0) == delivery), "of one delivery");
+    });
+}
+
+#[test]
+fn what_is_full_is_left_alone_once_it_says_what_it_will_say() {
+    World::new(EDITING).with_agent(storyteller(100)).live(async |life| {
+        let texts = ask(life).await;
+        let acts = acts(&life.vendor);
+        for (number, whole) in texts.iter().enumerate().take(texts.len() - 1) {
+            let of_part: Vec<&Outbound> = acts
+                .iter()
+                .map(|(_, act)| act)
+                .filter(|act| usize::from(act.id.part) == number)
+                .collect();
+            let last = of_part.iter().filter(|act| text_of(act) == whole).count();
+            assert_eq!(last, 1, "part {number} is brought to its last form once");
+            assert_eq!(text_of(of_part.last().unwrap()), whole, "and not touched again");
+        }
+    });
+}
+
+#[test]
+fn a_crash_in_the_middle_of_an_answer_of_several_messages_leaves_one_answer() {
+    let mut world = World::new(EDITING).with_agent(storyteller(100));
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "a story");
+        life.pass_seconds(20).await;
+        assert!(life.vendor.texts("home").len() >= 3, "{:#?}", life.vendor.texts("home"));
+    });
+    world.live(async |life| {
+        life.quiet().await;
+        let texts = life.vendor.texts("home");
+        let words: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
+        assert_eq!(words.join(" "), story(100));
+    });
+}
+
+/// Tells a long story, and then says something short instead.
+fn changing_its_mind() -> Arc<dyn Agent> {
+    agent(|stage| async move {
+        let mut text = String::new();
+        for n in 1..=60 {
+            text.push_str(&sentence(n));
+            stage.show(&text);
+            SystemClock.sleep(Duration::from_millis(250)).await;
+        }
+        stage.finish("Never mind.").await;
+    })
+}
+
+#[test]
+fn messages_that_an_answer_does_not_need_in_the_end_are_taken_away() {
+    let deleting = Capabilities { deletes: Deletes::Anytime, ..EDITING };
+    World::new(deleting).with_agent(changing_its_mind()).live(async |life| {
+        life.vendor.say("alice", "home", "a story");
+        life.pass_seconds(12).await;
+        assert!(life.vendor.texts("home").len() > 1);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home"), ["Never mind."]);
+    });
+    World::new(EDITING).with_agent(changing_its_mind()).live(async |life| {
+        let texts = ask(life).await;
+        assert_eq!(texts[0], "Never mind.");
+        assert!(texts[1..].iter().all(|text| text == "(done)"), "{texts:?}");
+    });
+}
+
+#[test]
+fn messages_that_an_answer_does_not_need_are_taken_away_after_a_crash_too() {
+    let deleting = Capabilities { deletes: Deletes::Anytime, ..EDITING };
+    let mut world = World::new(deleting).with_agent(storyteller(100));
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "a story");
+        life.pass_seconds(20).await;
+        assert!(life.vendor.texts("home").len() >= 3);
+    });
+    let mut world = world.with_agent(agent(|stage| async move { stage.finish("Short.").await }));
+    world.live(async |life| {
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home"), ["Short."]);
+    });
+}
+
+#[test]
+fn no_message_has_two_edits_on_their_way() {
+    let mut world = World::new(EDITING).with_agent(storyteller(60));
+    world.vendor().behaves(|act| match act.act {
+        Act::Edit { .. } => Conduct::ShowsAfter(Duration::from_millis(1700)),
+        _ => Conduct::Shows,
+    });
+    world.live(async |life| {
+        let texts = ask(life).await;
+        let words: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
+        assert_eq!(words.join(" "), story(60));
+        let edits = acts(&life.vendor).into_iter();
+        let edits: Vec<Timestamp> = edits
+            .filter(|(_, act)| matches!(act.act, Act::Edit { .. }))
+            .map(|(at, _)| at)
+            .collect();
+        let apart = |pair: &[Timestamp]| pair[1].since(pair[0]) >= Duration::from_millis(1700);
+        assert!(edits.windows(2).all(apart), "{edits:?}");
     });
 }
 
@@ -211,6 +312,28 @@ fn a_preview_that_may_have_arrived_where_repeats_are_recognised_becomes_the_answ
     world.vendor().first([Conduct::ShowsSilently]);
     world.live(async |life| {
         assert_eq!(ask(life).await, [story(20)]);
+    });
+}
+
+/// Says one sentence, thinks for a while, and then says all the others at once.
+fn bursting_out(sentences: usize) -> Arc<dyn Agent> {
+    agent(move |stage| async move {
+        stage.show(&sentence(1));
+        SystemClock.sleep(Duration::from_secs(2)).await;
+        stage.show(&story(sentences));
+        SystemClock.sleep(Duration::from_secs(30)).await;
+        stage.finish(&story(sentences)).await;
+    })
+}
+
+#[test]
+fn a_repeat_that_is_recognised_shows_what_came_first_until_it_is_edited() {
+    let mut world = World::new(keyed(EDITING)).with_agent(bursting_out(100));
+    world.vendor().first([Conduct::ShowsSilently]);
+    world.live(async |life| {
+        let texts = ask(life).await;
+        let words: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
+        assert_eq!(words.join(" "), story(100));
     });
 }
 
@@ -315,6 +438,42 @@ fn typing_is_shown_at_once_and_repeated_for_as_long_as_nothing_can_be_read() {
         life.pass_seconds(60).await;
         assert!(typed.iter().all(|at| *at <= until), "not after the end");
     });
+}
+
+#[test]
+fn typing_that_lasts_long_is_repeated_seldom() {
+    let slow = agent(|stage| async move {
+        SystemClock.sleep(Duration::from_secs(120)).await;
+        stage.finish("Done.").await;
+    });
+    let lasting = Capabilities { typing: Typing::Fades(Duration::from_secs(100)), ..SIMPLE };
+    World::new(lasting).with_agent(slow).live(async |life| {
+        assert_eq!(ask(life).await, ["Done."]);
+        let typed = typed(&life.vendor);
+        assert!((3..=6).contains(&typed.len()), "{typed:?}");
+        for pair in typed.windows(2) {
+            let apart = pair[1].since(pair[0]);
+            assert!((25..100).contains(&apart.as_secs()), "{apart:?}");
+        }
+    });
+}
+
+#[test]
+fn typing_that_stays_is_taken_back_when_nothing_is_said() {
+    let lasting = Capabilities { typing: Typing::Stays(Duration::from_secs(100)), ..SIMPLE };
+    for (answer, taken_back) in [("NO_REPLY", 1), ("Yes.", 0)] {
+        let slow = agent(move |stage| async move {
+            SystemClock.sleep(Duration::from_secs(30)).await;
+            stage.finish(answer).await;
+        });
+        World::new(lasting).with_agent(slow).live(async |life| {
+            ask(life).await;
+            let acts = acts(&life.vendor).into_iter();
+            let rests = acts.filter(|(_, outbound)| outbound.act == Act::Rest).count();
+            assert_eq!(rests, taken_back, "{answer}");
+            assert!(life.vendor.truth(|truth| truth.works.is_empty()), "nobody seems to work");
+        });
+    }
 }
 
 #[test]

@@ -9,10 +9,13 @@ use talaria_model::{
     Act, Answer, CallId, Capabilities, Choice, ChoiceId, Choices, Question, Typing, Word,
 };
 
+use talaria_platform::SendError;
+
 use crate::world::{Conduct, SIMPLE, World, agent};
 
 /// A platform with buttons.
-const BUTTONS: Capabilities = Capabilities { choices: Choices::Buttons { max: 4 }, ..SIMPLE };
+const BUTTONS: Capabilities =
+    Capabilities { choices: Choices::Buttons { max: 4, id: 64 }, ..SIMPLE };
 
 pub(crate) fn question(text: &str) -> Question {
     let choice = |id, label: &str| Choice { id: ChoiceId::literal(id), label: label.into() };
@@ -44,11 +47,53 @@ fn a_question_is_answered_by_its_button() {
 }
 
 #[test]
+fn a_choice_with_a_long_id_is_pressed_all_the_same_after_a_restart_too() {
+    let id = ChoiceId::new("call_".repeat(30)).unwrap();
+    let long = id.clone();
+    let curious = agent(move |mut stage| {
+        let choice = Choice { id: long.clone(), label: "Yes".into() };
+        async move {
+            let asked = Question { choices: vec![choice], ..question("Sure?") };
+            let answer = stage.ask(asked).await;
+            stage.finish(&format!("{answer:?}")).await;
+        }
+    });
+    let mut world = World::new(BUTTONS).with_agent(curious);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+    });
+    world.live(async |life| {
+        let button = life.vendor.truth(|truth| truth.shown[0].content.choices[0].id.clone());
+        assert!(button.as_str().len() <= 64, "{button}");
+        life.vendor.press("alice", "home", &button);
+        let texts = life.texts("home", 2).await;
+        assert!(texts[1].contains(id.as_str()), "{texts:?}");
+    });
+}
+
+#[test]
 fn a_question_is_answered_by_its_number_where_there_are_no_buttons() {
     World::new(SIMPLE).with_agent(curious()).live(async |life| {
         life.vendor.say("alice", "home", "hello");
         let asked = life.texts("home", 1).await.remove(0);
         assert!(asked.contains("1. Yes") && asked.contains("2. No"), "{asked}");
+        life.vendor.say("alice", "home", "2");
+        assert_eq!(life.texts("home", 2).await[1], r#"Chosen(ChoiceId("q2"))"#);
+    });
+}
+
+#[test]
+fn a_question_whose_buttons_are_refused_is_asked_with_a_list() {
+    let mut world = World::new(BUTTONS).with_agent(curious());
+    let reason = "invalid_blocks".to_owned();
+    world.vendor().first([Conduct::Refuses(SendError::Unreadable { reason })]);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        let asked = life.texts("home", 1).await.remove(0);
+        assert_eq!(asked, "Sure?\n\n1. Yes\n2. No\n\nAnswer with a number.");
+        let choices = life.vendor.truth(|truth| truth.shown[0].content.choices.clone());
+        assert_eq!(choices, [], "no buttons are tried again");
         life.vendor.say("alice", "home", "2");
         assert_eq!(life.texts("home", 2).await[1], r#"Chosen(ChoiceId("q2"))"#);
     });

@@ -19,7 +19,12 @@ use crate::world::{Conduct, EDITING, End, Life, MARK, Reach, SIMPLE, Vendor, Wor
 const DRAFTING: Capabilities =
     Capabilities { drafts: Drafts::Every(Duration::from_secs(1)), ..EDITING };
 
-const DELETING: Capabilities = Capabilities { deletes: Deletes::Anytime, ..EDITING };
+/// A platform that takes messages away again, with room for a long answer in each.
+const DELETING: Capabilities = Capabilities {
+    deletes: Deletes::Anytime,
+    text: TextLimit { max: 10_000, ..EDITING.text },
+    ..EDITING
+};
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -109,23 +114,13 @@ fn what_an_account_can_do_depends_on_the_kind_of_chat() {
 }
 
 #[test]
-fn an_edit_that_would_change_nothing_is_not_made() {
-    let small = Capabilities { text: TextLimit { max: 260, ..EDITING.text }, ..EDITING };
-    World::new(small).with_agent(writer(40)).live(async |life| {
-        ask(life).await;
-        let edits = count(&life.vendor, |act| matches!(act, Act::Edit { .. }));
-        assert!(edits < 12, "what does not fit is not seen growing: {edits}");
-    });
-}
-
-#[test]
 fn an_old_preview_gives_way_to_a_new_message() {
     for (can, seconds, anew) in [
         (DELETING, 70, true),
         (DELETING, 50, false),
-        // What cannot be removed, or would be taken for the preview, takes its place.
-        (EDITING, 70, false),
-        (keyed(DELETING), 70, false),
+        // What cannot be removed takes its place.
+        (Capabilities { deletes: Deletes::Never, ..DELETING }, 70, false),
+        (keyed(DELETING), 70, true),
     ] {
         World::new(can).with_agent(writer(seconds)).live(async |life| {
             assert_eq!(ask(life).await, ["The whole answer."], "one answer");
@@ -133,6 +128,32 @@ fn an_old_preview_gives_way_to_a_new_message() {
             assert_eq!(shown.edits == 0, anew, "{seconds}: {shown:?}");
             assert_eq!(shown.message.as_str(), if anew { "m2" } else { "m1" });
             assert!(!shown.is_marked());
+        });
+    }
+}
+
+#[test]
+fn of_an_answer_of_several_messages_the_last_is_the_one_that_is_posted_anew() {
+    let long = agent(|stage| async move {
+        let mut text = String::new();
+        for n in 1..=40 {
+            text.push_str(&format!("This is line number {n} of many.\n\n"));
+            stage.show(&text);
+            SystemClock.sleep(secs(1)).await;
+        }
+        SystemClock.sleep(secs(61)).await;
+        stage.finish(&format!("{text}The end.")).await;
+    });
+    let small = Capabilities { text: EDITING.text, ..DELETING };
+    for can in [small, keyed(small)] {
+        World::new(can).with_agent(long.clone()).live(async |life| {
+            let texts = ask(life).await;
+            assert_eq!(texts.len(), 2, "{texts:#?}");
+            assert!(texts[0].starts_with("This is line number 1 "), "{texts:#?}");
+            assert!(texts[1].ends_with("The end."), "{texts:#?}");
+            let shown = life.vendor.truth(|truth| truth.shown.clone());
+            assert!(shown[0].edits > 0, "the first stays where it is");
+            assert_eq!(shown[1].edits, 0, "people are told of the last");
         });
     }
 }
@@ -149,6 +170,27 @@ fn an_old_preview_that_cannot_be_removed_becomes_the_answer() {
         });
         world.live(async |life| assert_eq!(ask(life).await, ["The whole answer."], "{conduct:?}"));
     }
+}
+
+#[test]
+fn a_crash_while_an_answer_is_posted_anew_leaves_one_answer_where_repeats_are_recognised() {
+    let mut moment = 0;
+    loop {
+        let mut world = World::new(keyed(DELETING)).with_agent(writer(3));
+        world.manner.streaming.fresh_final_after = Some(secs(1));
+        let died = world.live_and_die(moment, async |life| {
+            ask(life).await;
+        });
+        if died == End::Over {
+            break;
+        }
+        world.live(async |life| {
+            say_if_silent(life).await;
+            assert_eq!(life.vendor.texts("home"), ["The whole answer."], "dead at {moment}");
+        });
+        moment += 1;
+    }
+    assert!(moment > 12, "{moment}");
 }
 
 #[test]
@@ -210,7 +252,7 @@ fn a_platform_that_asks_for_patience_is_given_it() {
 }
 
 fn paced(can: Capabilities, account: Option<Bucket>, chat: Option<Bucket>) -> Capabilities {
-    Capabilities { pace: Pace { account, chat }, ..can }
+    Capabilities { pace: Pace { account, chat, edits: None }, ..can }
 }
 
 #[test]
@@ -263,6 +305,143 @@ fn previews_leave_room_for_what_is_whole() {
         let acts = acts(&life.vendor);
         let in_a_minute = acts.iter().filter(|(at, _)| at.since(acts[0].0) < secs(60)).count();
         assert!(in_a_minute <= 2 + 12 + 1, "{in_a_minute}");
+    });
+}
+
+/// When messages were changed, in all chats.
+fn edited(vendor: &Vendor) -> Vec<Timestamp> {
+    let acts = acts(vendor).into_iter();
+    acts.filter(|(_, act)| matches!(act.act, Act::Edit { .. })).map(|(at, _)| at).collect()
+}
+
+#[test]
+fn changes_are_counted_apart_over_all_chats_where_the_platform_does() {
+    let edits = Some(Bucket { burst: 3, every: secs(3) });
+    let pace = Pace { edits, ..Pace::FREE };
+    let can = Capabilities { pace, text: DELETING.text, ..EDITING };
+    World::new(can).with_agent(writer(60)).live(async |life| {
+        for n in 1..=5 {
+            life.vendor.say("alice", &format!("chat-{n}"), "hello");
+        }
+        life.pass_seconds(50).await;
+        let edits = edited(&life.vendor);
+        for (at, from) in edits.iter().enumerate() {
+            let minute = edits[at..].iter().filter(|edit| edit.since(*from) < secs(30)).count();
+            assert!(minute <= 3 + 10, "{minute} in half a minute");
+        }
+        assert!(edits.len() > 10, "they grow all the same: {}", edits.len());
+        let asked = life.now();
+        life.vendor.say("bob", "den", "/nope");
+        life.until("an answer", |vendor| !vendor.texts("den").is_empty()).await;
+        assert!(life.now().since(asked) < secs(1), "what is no change does not wait for them");
+        life.quiet().await;
+        for n in 1..=5 {
+            assert_eq!(life.vendor.texts(&format!("chat-{n}")), ["The whole answer."]);
+        }
+    });
+}
+
+#[test]
+fn a_word_to_wait_with_a_change_is_about_all_changes_where_they_are_counted_apart() {
+    let edits = Some(Bucket { burst: 50, every: secs(1) });
+    let can = Capabilities { pace: Pace { edits, ..Pace::FREE }, ..EDITING };
+    for (can, waits) in [(can, true), (EDITING, false)] {
+        let mut world = World::new(can).with_agent(writer(60));
+        let mut first = true;
+        world.vendor().behaves(move |outbound| match outbound.act {
+            Act::Edit { .. } if std::mem::take(&mut first) => {
+                Conduct::Refuses(SendError::Throttled { after: secs(20) })
+            }
+            _ => Conduct::Shows,
+        });
+        world.live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.until("an edit", |vendor| !edited(vendor).is_empty()).await;
+            let refused = edited(&life.vendor)[0];
+            life.vendor.say("bob", "den", "hello");
+            life.pass_seconds(15).await;
+            assert_eq!(edited(&life.vendor).len() == 1, waits, "{waits}");
+            assert!(!life.vendor.texts("den").is_empty(), "a new message is no change");
+            life.pass_seconds(15).await;
+            let next = edited(&life.vendor)[1].since(refused);
+            assert_eq!(next >= secs(20), waits, "{next:?}");
+        });
+    }
+}
+
+#[test]
+fn where_drafts_turn_out_not_to_be_known_answers_grow_by_edits() {
+    let mut world = World::new(DRAFTING).with_agent(writer(20));
+    world.vendor().behaves(|outbound| match outbound.act {
+        Act::Draft(_) => {
+            let reason = "method not found".into();
+            Conduct::Refuses(SendError::Rejected { reason })
+        }
+        _ => Conduct::Shows,
+    });
+    world.live(async |life| {
+        for chat in ["home", "den"] {
+            life.vendor.say("alice", chat, "hello");
+            life.quiet().await;
+            assert_eq!(life.vendor.texts(chat), ["The whole answer."]);
+        }
+        let drafts = count(&life.vendor, |act| matches!(act, Act::Draft(_)));
+        assert_eq!(drafts, 1, "it is tried once in all");
+        let shown = life.vendor.truth(|truth| truth.shown.clone());
+        assert!(shown.iter().all(|shown| shown.edits > 3), "both were seen growing");
+    });
+}
+
+#[test]
+fn marks_without_words_are_no_draft_and_tell_nothing_about_drafts() {
+    let titled = agent(|stage| async move {
+        for shown in ["#", "# ", "# A title", "# A title\n\nAnd more than a few words below it."] {
+            stage.show(shown);
+            SystemClock.sleep(Duration::from_secs(2)).await;
+        }
+        stage.finish("# A title\n\nAnd more than a few words below it. The end.").await;
+    });
+    let mut world = World::new(DRAFTING).with_agent(titled);
+    world.vendor().behaves(|outbound| match &outbound.act {
+        // What shows nothing is asked of nobody.
+        Act::Draft(draft) if draft.content.text.trim().is_empty() => Conduct::Shows,
+        Act::Draft(_) => {
+            let reason = "method not found".into();
+            Conduct::Refuses(SendError::Rejected { reason })
+        }
+        _ => Conduct::Shows,
+    });
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.quiet().await;
+        let blank =
+            |act: &Act| matches!(act, Act::Draft(draft) if draft.content.text.trim().is_empty());
+        assert_eq!(count(&life.vendor, blank), 0, "nothing is no draft");
+        let shown = life.vendor.truth(|truth| truth.shown.clone());
+        assert!(shown[0].edits > 0, "it was seen growing: {shown:#?}");
+    });
+}
+
+#[test]
+fn a_draft_that_is_refused_where_others_were_shown_changes_nothing() {
+    let mut world = World::new(DRAFTING).with_agent(writer(20));
+    let mut number = 0;
+    world.vendor().behaves(move |outbound| match outbound.act {
+        Act::Draft(_) => {
+            number += 1;
+            let reason = "not this one".into();
+            if number == 3 {
+                Conduct::Refuses(SendError::Rejected { reason })
+            } else {
+                Conduct::Shows
+            }
+        }
+        _ => Conduct::Shows,
+    });
+    world.live(async |life| {
+        assert_eq!(ask(life).await, ["The whole answer."]);
+        assert_eq!(edited(&life.vendor), []);
+        assert!(count(&life.vendor, |act| matches!(act, Act::Draft(_))) > 6);
     });
 }
 

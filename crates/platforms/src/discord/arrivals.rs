@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 
 use super::api;
 use super::connection::{Connection, Event, Heard, Room, Verdict, verdict};
-use super::decode::{COMMAND, Concern, PRESS, concern};
-use super::lookup::{Lookup, Past};
+use super::decode::{COMMAND, Concern, PRESS, Past, concern};
+use super::lookup::Lookup;
 use super::missed::Missed;
 use super::position::{Position, Session};
 use super::snowflake::Snowflake;

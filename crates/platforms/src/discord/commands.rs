@@ -1,13 +1,11 @@
 //! The menu of slash commands that Discord shows: brought up to date only when it differs, because
 //! clients that have the old one refuse a changed command until they have reloaded.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use talaria_clock::Clock;
 use talaria_platform::MenuItem;
 
@@ -15,6 +13,7 @@ use super::refusal::RestError;
 use super::rest::Rest;
 use super::settings::{Settings, Syncing};
 use super::snowflake::Snowflake;
+use crate::wire::registered::Registered;
 
 /// The most commands that an application may have.
 const MOST: usize = 100;
@@ -35,13 +34,6 @@ pub(crate) struct Menu {
     pub(crate) folder: PathBuf,
     /// What is offered. Nothing: the menu is left alone.
     pub(crate) items: Arc<[MenuItem]>,
-}
-
-/// What the menu was when it was last brought up to date.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
-    application: Snowflake,
-    digest: String,
 }
 
 /// What became of the menu.
@@ -72,9 +64,10 @@ impl Menu {
             return Ok(Synced::Off);
         }
         let wanted = self.wanted();
-        let known = Known { application: self.application, digest: digest(&wanted) };
-        let file = self.folder.join("discord-commands.json");
-        if read(&file).await.as_ref() == Some(&known) {
+        let canonical: Vec<Value> = wanted.iter().map(canonical).collect();
+        let menu = json!([self.application.to_string(), canonical]);
+        let registered = Registered::new(&self.folder, "menu.sha256", &menu);
+        if registered.is_known().await {
             return Ok(Synced::Unchanged);
         }
         let path = format!("/applications/{}/commands", self.application);
@@ -88,7 +81,7 @@ impl Menu {
             }
             Syncing::Safe | Syncing::Off => self.change(&path, &wanted, &there).await?,
         };
-        write(&file, &known).await;
+        registered.remember().await;
         Ok(if changed == 0 { Synced::Unchanged } else { Synced::Changed(changed) })
     }
 
@@ -140,7 +133,7 @@ impl Menu {
                     let Some(id) = old["id"].as_str() else { continue };
                     self.pause(&mut changed).await;
                     let path = format!("{path}/{id}");
-                    self.ask(|| self.rest.patch(&path, command.clone())).await?;
+                    self.ask(|| self.rest.patch(&path, changes(command))).await?;
                 }
                 Some(_) => {}
             }
@@ -194,6 +187,16 @@ fn same(wanted: &[Value], there: &[Value]) -> bool {
     wanted.len() == there.len() && wanted.iter().all(alike)
 }
 
+/// A command as it is changed. What kind it is stays, and is not said:
+/// <https://discord.com/developers/docs/interactions/application-commands#edit-global-application-command>.
+fn changes(command: &Value) -> Value {
+    let mut changes = command.clone();
+    if let Some(fields) = changes.as_object_mut() {
+        fields.remove("type");
+    }
+    changes
+}
+
 /// What matters of a command: Discord's own answer has more fields, and defaults for missing ones.
 fn canonical(command: &Value) -> Value {
     let sorted = |list: &Value| {
@@ -221,29 +224,4 @@ fn canonical(command: &Value) -> Value {
         sorted(&command["integration_types"]),
         command["default_member_permissions"],
     ])
-}
-
-fn digest(wanted: &[Value]) -> String {
-    let canonical: Vec<Value> = wanted.iter().map(canonical).collect();
-    let digest = Sha256::digest(Value::from(canonical).to_string());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-async fn read(file: &Path) -> Option<Known> {
-    serde_json::from_slice(&tokio::fs::read(file).await.ok()?).ok()
-}
-
-/// What cannot be written down is done again the next time, which changes nothing.
-async fn write(file: &Path, known: &Known) {
-    let draft = file.with_extension("new");
-    let written = async {
-        if let Some(folder) = file.parent() {
-            tokio::fs::create_dir_all(folder).await?;
-        }
-        tokio::fs::write(&draft, json!(known).to_string()).await?;
-        tokio::fs::rename(&draft, file).await
-    };
-    if let Err(error) = written.await {
-        tracing::warn!(%error, "cannot write down what the slash commands are");
-    }
 }

@@ -2,7 +2,7 @@
 
 use talaria_model::{
     AccountId, Address, Addressed, Author, Chat, ChatKind, ChoiceId, EventId, Inbound, InboundKind,
-    Media, MediaKind, Message, Overheard, Quote, Sender, SenderKind, Source, Standing, Timestamp,
+    Media, MediaKind, Message, Quote, Sender, SenderKind, Source, Standing, Timestamp,
 };
 
 use super::api;
@@ -23,6 +23,9 @@ pub(crate) mod flag {
 /// How long the name of a thread may be that is made of a message.
 const THREAD_NAME: usize = 80;
 
+/// How many files of a message are fetched that somebody answers.
+const QUOTED_FILES: usize = 4;
+
 /// Who reads.
 pub(crate) struct Reader<'a> {
     pub(crate) account: &'a AccountId,
@@ -39,7 +42,15 @@ pub(crate) struct Found {
     /// The roles of whoever said it, where they matter.
     pub(crate) roles: Vec<Snowflake>,
     /// What was said before.
-    pub(crate) overheard: Vec<Overheard>,
+    pub(crate) past: Past,
+}
+
+/// Whether the agent is told what was said before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Past {
+    Told,
+    #[default]
+    LeftOut,
 }
 
 /// Where something was said.
@@ -219,7 +230,7 @@ impl Reader<'_> {
         message: &api::Message,
         found: Found,
     ) -> Option<(Message, (Address, Source))> {
-        let Found { place, roles, overheard } = found;
+        let Found { place, roles, past } = found;
         let names = Names {
             us: self.us,
             guild: place.guild,
@@ -253,11 +264,19 @@ impl Reader<'_> {
         let quoted = message.referenced_message.as_ref().filter(|_| reference.is_some());
         let quote = quoted.map(|quoted| self.quote(quoted, &place));
         // A bare mention, or a message whose content we may not read.
-        if text.is_empty() && media.is_empty() && overheard.is_empty() && quote.is_none() {
-            return None;
+        if text.is_empty() && media.is_empty() && quote.is_none() {
+            match past {
+                Past::Told => text.push_str("(mentions you)"),
+                Past::LeftOut => return None,
+            }
         }
 
         let addressed = self.addressed(message);
+        // Who answers a message with files speaks about them.
+        if let Some(quoted) = quoted.filter(|_| addressed == Addressed::ToUs) {
+            let about = self.media(quoted, &quoted.attachments, quoted.flags);
+            media.extend(about.into_iter().take(QUOTED_FILES));
+        }
         let nested = place.nested();
         let to = self.answers(message, &place, &text);
         let source = self.source(&place, message, &to, &roles);
@@ -269,7 +288,7 @@ impl Reader<'_> {
             forwarded,
             reply_to: reference.and_then(|to| to.message_id).map(Snowflake::message),
             quote,
-            overheard,
+            surroundings: (past == Past::Told).then(|| message.channel_id.to_string()),
             channel_prompt: self.settings.prompt(&nested),
             skills: self.settings.skills(&nested),
             ..Message::default()

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use talaria_model::{AccountId, Choice, Content, Notify, OutboundId};
-use talaria_render::{Dialect, parse, render};
+use talaria_model::{AccountId, Choice, Content, Notify, OutboundId, Reading};
+use talaria_render::{Dialect, read, render};
 
 use super::settings::Mentions;
 
@@ -20,7 +20,6 @@ pub(crate) const REQUEST: u64 = 24 * 1024 * 1024;
 
 const ROW: usize = 5;
 const LABEL: usize = 80;
-const CUSTOM_ID: usize = 100;
 const TITLE: usize = 100;
 
 mod flag {
@@ -28,16 +27,22 @@ mod flag {
     pub(super) const VOICE: u64 = 1 << 13;
 }
 
-/// The text as it is sent.
-pub(crate) fn text(markdown: &str) -> String {
-    render(&parse(markdown), Dialect::Discord).text
+/// What a message says, as it is sent. Discord refuses no mark, but it counts the signs that keep it from
+/// reading one: a text that does not fit with them goes without.
+pub(crate) fn words(content: &Content) -> String {
+    let words = render(&read(&content.text, content.reading), Dialect::Discord).text;
+    match content.reading {
+        Reading::AsItIs if words.chars().count() > LONGEST => content.text.clone(),
+        Reading::AsItIs | Reading::Markdown => words,
+    }
 }
 
 /// Makes a repeat recognisable. It is the same for every try of the same act, whatever its words: an
-/// answer that follows a preview of which nobody knows is handed the preview, and takes its place.
-pub(crate) fn nonce(account: &AccountId, id: &OutboundId, request: usize, life: u32) -> String {
+/// answer that follows a preview of which nobody knows is handed the preview, and takes its place. It is
+/// another one where the message was taken away: Discord remembers a nonce longer than its message.
+pub(crate) fn nonce(account: &AccountId, id: &OutboundId, request: usize, anew: u32) -> String {
     let mut digest = Sha256::new();
-    for piece in [account.as_str(), &id.to_string(), &format!("{request}.{life}")] {
+    for piece in [account.as_str(), &id.to_string(), &format!("{request}.{anew}")] {
         digest.update((piece.len() as u64).to_le_bytes());
         digest.update(piece);
     }
@@ -53,21 +58,18 @@ pub(crate) fn allowed(mentions: &Mentions) -> Value {
     json!({ "parse": parse, "replied_user": mentions.replied_user })
 }
 
-/// Buttons under a message; none when one of them cannot be named.
-pub(crate) fn buttons(choices: &[Choice]) -> Option<Value> {
+/// Buttons under a message.
+pub(crate) fn buttons(choices: &[Choice]) -> Value {
     let button = |choice: &Choice| {
-        let id = choice.id.as_str();
-        let fits = id.chars().count() <= CUSTOM_ID;
         let label = shortened(&choice.label, LABEL);
         let label = if label.is_empty() { "…".into() } else { label };
-        fits.then(|| json!({ "type": 2, "style": 2, "label": label, "custom_id": id }))
+        json!({ "type": 2, "style": 2, "label": label, "custom_id": choice.id })
     };
     let row = |row: &[Choice]| {
-        let buttons: Option<Vec<Value>> = row.iter().map(button).collect();
-        Some(json!({ "type": 1, "components": buttons? }))
+        let buttons: Vec<Value> = row.iter().map(button).collect();
+        json!({ "type": 1, "components": buttons })
     };
-    let rows: Option<Vec<Value>> = choices.chunks(ROW).map(row).collect();
-    rows.map(Value::Array)
+    choices.chunks(ROW).map(row).collect()
 }
 
 /// What of a message goes into one request.
@@ -83,8 +85,8 @@ pub(crate) struct Parcel<'a> {
     pub(crate) mentions: &'a Mentions,
 }
 
-/// A new message; none when its choices cannot be buttons.
-pub(crate) fn post(parcel: &Parcel<'_>) -> Option<Value> {
+/// A new message.
+pub(crate) fn post(parcel: &Parcel<'_>) -> Value {
     let mut body = Map::new();
     body.insert("content".into(), parcel.text.into());
     body.insert("allowed_mentions".into(), allowed(parcel.mentions));
@@ -100,7 +102,7 @@ pub(crate) fn post(parcel: &Parcel<'_>) -> Option<Value> {
         body.insert("flags".into(), flag::SILENT.into());
     }
     if !parcel.choices.is_empty() {
-        body.insert("components".into(), buttons(parcel.choices)?);
+        body.insert("components".into(), buttons(parcel.choices));
     }
     if !parcel.files.is_empty() {
         let list = parcel.files.iter().enumerate();
@@ -108,7 +110,7 @@ pub(crate) fn post(parcel: &Parcel<'_>) -> Option<Value> {
             list.map(|(at, name)| json!({ "id": at.to_string(), "filename": name })).collect();
         body.insert("attachments".into(), list.into());
     }
-    Some(Value::Object(body))
+    Value::Object(body)
 }
 
 /// A message of one recording that is shown as somebody speaking. It may hold nothing else.
@@ -131,12 +133,12 @@ pub(crate) fn voice(nonce: &str, seconds: f64, mentions: &Mentions) -> Value {
 
 /// A changed message. Choices that are gone are taken away, and nobody is notified by mistake: an edit
 /// without these words would use Discord's defaults.
-pub(crate) fn edit(content: &Content, mentions: &Mentions) -> Option<Value> {
-    Some(json!({
-        "content": text(&content.text),
+pub(crate) fn edit(content: &Content, mentions: &Mentions) -> Value {
+    json!({
+        "content": words(content),
         "allowed_mentions": allowed(mentions),
-        "components": buttons(&content.choices)?,
-    }))
+        "components": buttons(&content.choices),
+    })
 }
 
 /// What a forum post is called that begins with this text.

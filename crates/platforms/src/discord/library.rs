@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::StreamExt;
 use reqwest::Url;
-use talaria_model::Media;
-use talaria_platform::{ByteStream, FetchError, Library};
+use talaria_model::{Inbound, Media};
+use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
 
 use super::api;
 use super::lookup::Lookup;
@@ -77,7 +76,7 @@ impl Files {
         }
         let length = headers.get("content-length").and_then(|length| length.to_str().ok());
         self.fits(length.and_then(|length| length.parse().ok()))?;
-        Ok(Some(bounded(bytes, self.most())))
+        Ok(Some(http::bounded(bytes, self.most())))
     }
 
     fn most(&self) -> u64 {
@@ -124,6 +123,11 @@ impl Library for Files {
             }
         }
     }
+
+    async fn surroundings(&self, inbound: &Inbound) -> Result<Surroundings, FetchError> {
+        let overheard = self.lookup.overheard(inbound).await?;
+        Ok(Surroundings { overheard, ..Surroundings::default() })
+    }
 }
 
 fn parse(handle: &str) -> Option<Handle> {
@@ -142,16 +146,4 @@ fn parse(handle: &str) -> Option<Handle> {
 
 fn gone() -> FetchError {
     FetchError::Refused { reason: "Discord does not have the file any more".into() }
-}
-
-fn bounded(bytes: ByteStream, most: u64) -> ByteStream {
-    let mut left = most;
-    let counted = bytes.map(move |piece| {
-        let piece = piece?;
-        left = left.checked_sub(piece.len() as u64).ok_or_else(|| {
-            std::io::Error::other(format!("the file is larger than {most} bytes"))
-        })?;
-        Ok(piece)
-    });
-    counted.boxed()
 }

@@ -1,7 +1,7 @@
 //! What Discord says about how much may still be asked: an empty bucket is not asked again before it is
 //! full, because every refusal counts against the address we come from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
@@ -11,6 +11,11 @@ use super::refusal::RestError;
 
 /// The most routes and the most empty buckets that are remembered.
 const MOST: usize = 4096;
+
+/// How much is looked up within a second. Discord takes fifty requests in all, and thirty are for what is
+/// said: <https://discord.com/developers/docs/topics/rate-limits#global-rate-limit>.
+const LOOKED_UP: usize = 15;
+const SECOND: Duration = Duration::from_secs(1);
 
 /// What is known of the buckets. A route belongs to a bucket that Discord names in its answers; how full
 /// it is differs by the channel, guild or webhook that the route is about.
@@ -22,6 +27,8 @@ pub(crate) struct Limits {
     empty: HashMap<String, Timestamp>,
     /// Until when nothing at all may be asked.
     everything: Option<Timestamp>,
+    /// When something was looked up within the last second.
+    looked_up: VecDeque<Timestamp>,
 }
 
 /// A path without the ids that do not matter for its limit.
@@ -65,6 +72,19 @@ impl Limits {
         let alone = self.empty.get(&Self::alone(route));
         let until = [self.everything.as_ref(), bucket, alone].into_iter().flatten().max()?;
         Some(until.since(now)).filter(|wait| !wait.is_zero())
+    }
+
+    /// Counts something that is looked up, or says how long it has to wait before.
+    pub(crate) fn look_up(&mut self, now: Timestamp) -> Option<Duration> {
+        // A clock that was set back leaves moments behind that are yet to come.
+        self.looked_up.retain(|at| *at <= now && now.since(*at) < SECOND);
+        match self.looked_up.front() {
+            Some(first) if self.looked_up.len() >= LOOKED_UP => Some(SECOND - now.since(*first)),
+            _ => {
+                self.looked_up.push_back(now);
+                None
+            }
+        }
     }
 
     /// Takes in what the headers of an answer say.
@@ -158,6 +178,18 @@ mod tests {
         limits.refused(&Route::of("GET", "/users/@me"), &error, now);
         let other = Route::of("POST", "/channels/1/messages");
         assert_eq!(limits.wait(&other, now), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn so_much_is_looked_up_in_a_second_and_the_rest_waits() {
+        let (mut limits, now) = (Limits::default(), Timestamp::from_millis(10_000));
+        for _ in 0..LOOKED_UP {
+            assert_eq!(limits.look_up(now), None);
+        }
+        let later = now + Duration::from_millis(400);
+        assert_eq!(limits.look_up(later), Some(Duration::from_millis(600)));
+        assert_eq!(limits.look_up(now + SECOND), None);
+        assert_eq!(limits.look_up(Timestamp::from_millis(0)), None, "the clock was set back");
     }
 
     #[test]

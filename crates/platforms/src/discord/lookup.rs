@@ -1,20 +1,21 @@
-//! What has to be asked for before a message can be read: where it was said, who says it, what was said
-//! before. All of it has a deadline; what does not come in time is left out.
+//! What has to be asked for before a message can be read: where it was said, and who says it. All of it
+//! has a deadline; what does not come in time is left out. What was said before is asked for afterwards,
+//! once the message is let in.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use talaria_clock::Clock;
-use talaria_model::{AccountId, Addressed, Inbound, Overheard, Timestamp};
+use talaria_model::{AccountId, Addressed, Inbound, InboundKind, Message, Overheard, Timestamp};
 
 use super::api;
-use super::decode::{Found, Place, Reader};
+use super::decode::{Found, Past, Place, Reader};
 use super::places::{Places, kind};
-use super::recent::Recent;
 use super::refusal::RestError;
 use super::rest::Rest;
 use super::settings::Settings;
 use super::snowflake::Snowflake;
+use crate::wire::recent::Recent;
 
 /// How long everything about one message may take. A button that is pressed meanwhile has to be answered
 /// within three seconds.
@@ -45,13 +46,6 @@ type Member = (Snowflake, Snowflake);
 
 /// What roles somebody had, and when.
 type Roles = (Timestamp, Vec<Snowflake>);
-
-/// Whether the agent is told what was said before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Past {
-    Told,
-    LeftOut,
-}
 
 impl Lookup {
     pub(crate) fn new(
@@ -102,7 +96,7 @@ impl Lookup {
             ..Place::told(channel, guild, told)
         });
         let roles = interaction.member.as_ref().map(|member| member.roles.clone());
-        let found = Found { place, roles: roles.unwrap_or_default(), overheard: Vec::new() };
+        let found = Found { place, roles: roles.unwrap_or_default(), past: Past::LeftOut };
         self.reader().interaction(interaction, found)
     }
 
@@ -117,15 +111,9 @@ impl Lookup {
             && message.guild_id.is_some()
             && reader.addressed(message) == Addressed::ToUs
             && !reader.begins_thread(message, &place);
-        let overheard = async {
-            if !wants_past {
-                return Vec::new();
-            }
-            self.in_time(self.overheard(message, place.guild)).await.unwrap_or_default()
-        };
-        let roles = async { self.in_time(self.roles(message)).await.unwrap_or_default() };
-        let (overheard, roles) = tokio::join!(overheard, roles);
-        Found { place, roles, overheard }
+        let past = if wants_past { Past::Told } else { Past::LeftOut };
+        let roles = self.in_time(self.roles(message)).await.unwrap_or_default();
+        Found { place, roles, past }
     }
 
     async fn in_time<T>(&self, wanted: impl Future<Output = T>) -> Option<T> {
@@ -163,16 +151,18 @@ impl Lookup {
         Ok(self.places.channel(channel))
     }
 
-    /// What was said in the channel since we last said something, oldest first.
-    async fn overheard(&self, before: &api::Message, guild: Option<Snowflake>) -> Vec<Overheard> {
-        let Ok(_turn) = self.rest.lookups.acquire().await else { return Vec::new() };
-        let limit = usize::from(self.settings.history_backfill_limit).clamp(1, PAGE);
-        let path =
-            format!("/channels/{}/messages?before={}&limit={limit}", before.channel_id, before.id);
-        // The newest comes first.
-        let Ok(messages) = self.rest.get::<Vec<api::Message>>(&path).await else {
-            return Vec::new();
+    /// What was said in the channel of a message since we last said something, oldest first.
+    pub(crate) async fn overheard(&self, before: &Inbound) -> Result<Vec<Overheard>, RestError> {
+        let InboundKind::Said(Message { id: Some(id), surroundings: Some(channel), .. }) =
+            &before.kind
+        else {
+            return Ok(Vec::new());
         };
+        let guild = before.source.space.as_deref().and_then(Snowflake::parse);
+        let limit = usize::from(self.settings.history_backfill_limit).clamp(1, PAGE);
+        let path = format!("/channels/{channel}/messages?before={id}&limit={limit}");
+        // The newest comes first.
+        let messages = self.rest.get::<Vec<api::Message>>(&path).await?;
         let reader = self.reader();
         let is_ours = |message: &api::Message| {
             message.author.as_ref().is_some_and(|author| author.id == self.us)
@@ -191,7 +181,7 @@ impl Lookup {
             })
             .collect();
         overheard.reverse();
-        overheard
+        Ok(overheard)
     }
 
     /// The roles that may let somebody in.

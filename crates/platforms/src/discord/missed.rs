@@ -8,8 +8,8 @@ use talaria_model::{ChatKind, Inbound, Timestamp};
 use talaria_platform::{Archive, LinkError};
 
 use super::api;
-use super::decode::{Concern, concern};
-use super::lookup::{Lookup, PAGE, Past};
+use super::decode::{Concern, Past, concern};
+use super::lookup::{Lookup, PAGE};
 use super::places::kind;
 use super::position::Position;
 use super::refusal::RestError;

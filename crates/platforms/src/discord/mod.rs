@@ -18,12 +18,14 @@ mod outgoing;
 mod places;
 mod position;
 mod pulse;
-mod recent;
 mod refusal;
 mod rest;
 mod settings;
 mod snowflake;
 mod text;
+mod uploads;
+
+use crate::wire::recent;
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +40,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Secrecy,
-    Spec, Startup,
+    Senders, Spec, Startup,
 };
 
 pub use settings::{Mentions, Missed, Settings, Skills, Syncing};
@@ -57,6 +59,12 @@ use snowflake::Snowflake;
 /// threads, voice messages.
 const PERMISSIONS: u64 = 70_677_981_940_800;
 
+/// Numbers of 17 digits and more.
+const SENDERS: Senders = Senders {
+    like: "198622483471925248",
+    fit: |id| (17..=20).contains(&id.len()) && id.bytes().all(|digit| digit.is_ascii_digit()),
+};
+
 /// The platform.
 pub struct Discord;
 
@@ -71,12 +79,14 @@ impl Platform for Discord {
             edits: Edits::Every(Duration::from_secs(1)),
             drafts: Drafts::Never,
             deletes: Deletes::Anytime,
-            choices: Choices::Buttons { max: 25 },
+            choices: Choices::Buttons { max: 25, id: 100 },
             reactions: Reactions::Emoji,
             marks: Marks::Shown,
             pace: Pace {
-                account: Some(Bucket { burst: 50, every: Duration::from_millis(20) }),
+                // Thirty in any second: ten at once, and twenty more. What is looked up has the rest.
+                account: Some(Bucket { burst: 10, every: Duration::from_millis(50) }),
                 chat: Some(Bucket { burst: 5, every: Duration::from_secs(1) }),
+                edits: None,
             },
             typing: Typing::Fades(Duration::from_secs(10)),
             files: Files::UpTo(outgoing::LARGEST_FILE),
@@ -90,6 +100,7 @@ impl Platform for Discord {
         bursts: Bursts { split_at: Some(1900), text: Duration::from_secs(2), ..Bursts::NONE },
         ids: Ids::Needed,
         identity: Identity::Anyone,
+        senders: SENDERS,
         startup: Startup::Configured,
         asks: &[Ask {
             setting: "token",

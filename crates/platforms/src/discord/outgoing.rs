@@ -7,9 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use futures::StreamExt;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 use talaria_model::{
     Act, Address, ChatKind, Content, FileRef, MessageId, Outbound, OutboundId, Progress, Receipt,
@@ -25,6 +23,7 @@ use super::places::{Kept, kind};
 use super::recent::Recent;
 use super::refusal::{RestError, code};
 use super::snowflake::Snowflake;
+use super::uploads::{Attachment, Uploads};
 use crate::wire::http::Reply;
 
 /// The largest file that Discord takes everywhere.
@@ -46,7 +45,7 @@ const FAILED: &str = "❌";
 /// Speaks for the account.
 pub(crate) struct Speaking {
     lookup: Arc<Lookup>,
-    files: Arc<dyn FileStore>,
+    uploads: Uploads,
     memory: Mutex<Memory>,
 }
 
@@ -54,9 +53,6 @@ pub(crate) struct Speaking {
 struct Memory {
     /// The nonces of our messages.
     posted: Recent<Snowflake, String>,
-    /// How often the message with this nonce was taken away again. Discord remembers a nonce longer
-    /// than its message.
-    lives: Recent<String, u32>,
     /// The posts that a delivery to a forum began.
     posts: Recent<(SessionId, u32), Snowflake>,
     /// Messages that are not in the chat they were addressed to, but in a post of it.
@@ -65,23 +61,15 @@ struct Memory {
     marks: Recent<Snowflake, &'static str>,
 }
 
-/// A file on its way out.
-struct Loaded {
-    name: String,
-    mime: String,
-    bytes: Vec<u8>,
-}
-
 impl Speaking {
     pub(crate) fn new(lookup: Arc<Lookup>, files: Arc<dyn FileStore>) -> Self {
         let memory = Memory {
             posted: Recent::keeping(REMEMBERED),
-            lives: Recent::keeping(REMEMBERED),
             posts: Recent::keeping(REMEMBERED),
             elsewhere: Recent::keeping(REMEMBERED),
             marks: Recent::keeping(REMEMBERED),
         };
-        Self { lookup, files, memory: Mutex::new(memory) }
+        Self { lookup, uploads: Uploads::of(files), memory: Mutex::new(memory) }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -191,15 +179,18 @@ impl Speaking {
         to: &Address,
         content: &Content,
     ) -> Posted {
-        let (files, missing) = self.load(&content.files).await;
-        let text = with_missing(encode::text(&content.text), &missing);
+        let (files, missing) = self.uploads.kept(&content.files).await;
+        let text = with_missing(encode::words(content), &missing);
         let path = format!("/channels/{channel}/messages");
         if text.is_empty()
             && content.choices.is_empty()
             && let ([FileRef { shown: Shown::Voice, .. }], [file]) =
                 (content.files.as_slice(), files.as_slice())
-            && let Some(seconds) = encode::spoken_seconds(&file.bytes)
-            && let Some(sent) = self.speak(&path, id, file, seconds).await
+            && let Some(seconds) = self.uploads.spoken_seconds(file).await
+            && let Some(sent) = {
+                let nonce = encode::nonce(&self.lookup.account, id, 0, content.anew);
+                self.speak(&path, &nonce, file, seconds).await
+            }
         {
             return sent;
         }
@@ -211,8 +202,7 @@ impl Speaking {
         let last = parcels.len() - 1;
         let mut first_message = None;
         for (number, files) in parcels.into_iter().enumerate() {
-            let base = encode::nonce(&self.lookup.account, id, number, 0);
-            let nonce = self.nonce(id, number);
+            let nonce = encode::nonce(&self.lookup.account, id, number, content.anew);
             let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
             let parcel = Parcel {
                 text: if number == 0 { &text } else { "" },
@@ -225,46 +215,32 @@ impl Speaking {
             };
             let message = match self.deliver(&path, parcel, files).await {
                 Err(Undelivered::Forum) => return self.begin_post(channel, id, content).await,
+                // What comes behind the first is not missed by those who took it away.
+                Err(Undelivered::Failed(SendError::Vanished)) if number > 0 => None,
                 Err(Undelivered::Failed(error)) => return Err(error),
                 Ok(message) => message,
             };
             if let Some(message) = message {
-                self.memory().posted.insert(message, base);
+                self.memory().posted.insert(message, nonce);
             }
             first_message = first_message.or(message);
         }
         Ok(first_message)
     }
 
-    /// The nonce of a request. Another one when the message it made was taken away again.
-    fn nonce(&self, id: &OutboundId, request: usize) -> String {
-        let account = &self.lookup.account;
-        let first = encode::nonce(account, id, request, 0);
-        match self.memory().lives.get(&first) {
-            Some(life) => encode::nonce(account, id, request, *life),
-            None => first,
-        }
-    }
-
     /// Sends a recording as somebody speaking; none when it has to be sent as a file.
     async fn speak(
         &self,
         path: &str,
-        id: &OutboundId,
-        file: &Loaded,
+        nonce: &str,
+        file: &Attachment,
         seconds: f64,
     ) -> Option<Posted> {
-        let nonce = self.nonce(id, 0);
-        let body = encode::voice(&nonce, seconds, &self.lookup.settings.allow_mentions);
-        let voice = Loaded {
-            name: "voice-message.ogg".into(),
-            mime: "audio/ogg".into(),
-            bytes: file.bytes.clone(),
-        };
-        let sent = self.lookup.rest.upload(path, form(&body, &[voice])).await;
+        let body = encode::voice(nonce, seconds, &self.lookup.settings.allow_mentions);
+        let sent = self.upload(path, &body, &[file.spoken()]).await;
         match sent {
             Err(RestError::Refused(refusal)) if refusal.is_about_voice() => None,
-            sent => Some(created(sent).map_err(SendError::from)),
+            sent => Some(created(sent).map_err(not_made)),
         }
     }
 
@@ -273,22 +249,24 @@ impl Speaking {
         &self,
         path: &str,
         parcel: Parcel<'a>,
-        files: &'a [Loaded],
+        files: &'a [Attachment],
     ) -> Result<Option<Snowflake>, Undelivered> {
         let (mut parcel, mut files) = (parcel, files);
         let noted = OnceLock::new();
         // Each round leaves out one thing.
         for _ in 0..3 {
-            let body = body_of(&parcel).map_err(Undelivered::Failed)?;
+            let body = encode::post(&parcel);
             let sent = if files.is_empty() {
                 self.lookup.rest.post(path, body).await
             } else {
-                self.lookup.rest.upload(path, form(&body, files)).await
+                self.upload(path, &body, files).await
             };
             let refusal = match created(sent) {
                 Ok(message) => return Ok(message),
-                Err(RestError::Refused(refusal)) => refusal,
-                Err(error) => return Err(Undelivered::Failed(error.into())),
+                Err(RestError::Refused(refusal)) if refusal.code != code::UNKNOWN_MESSAGE => {
+                    refusal
+                }
+                Err(error) => return Err(Undelivered::Failed(not_made(error))),
             };
             if refusal.code == code::FORUM_NEEDS_POST {
                 return Err(Undelivered::Forum);
@@ -310,11 +288,11 @@ impl Speaking {
 
     /// Begins a post in a forum. Discord takes no nonce for it.
     async fn begin_post(&self, forum: Snowflake, id: &OutboundId, content: &Content) -> Posted {
-        let (files, missing) = self.load(&content.files).await;
-        let text = with_missing(encode::text(&content.text), &missing);
-        let files: Vec<Loaded> = files.into_iter().take(encode::FILES).collect();
+        let (files, missing) = self.uploads.kept(&content.files).await;
+        let text = with_missing(encode::words(content), &missing);
+        let files: Vec<Attachment> = files.into_iter().take(encode::FILES).collect();
         let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
-        let message = body_of(&Parcel {
+        let message = encode::post(&Parcel {
             text: &text,
             choices: &content.choices,
             reply: None,
@@ -322,7 +300,7 @@ impl Speaking {
             nonce: None,
             files: &names,
             mentions: &self.lookup.settings.allow_mentions,
-        })?;
+        });
         let mut body = json!({
             "name": encode::title(&content.text),
             "auto_archive_duration": PUT_AWAY,
@@ -338,7 +316,7 @@ impl Speaking {
         let made = if files.is_empty() {
             self.lookup.rest.post(&path, body).await
         } else {
-            self.lookup.rest.upload(&path, form(&body, &files)).await
+            self.upload(&path, &body, &files).await
         };
         let post: api::Channel = made
             .and_then(|reply| reply.json().map_err(|_| RestError::senseless()))
@@ -350,55 +328,27 @@ impl Speaking {
         Ok(Some(message))
     }
 
-    /// The files that are there, and the names of those that are not.
-    async fn load(&self, files: &[FileRef]) -> (Vec<Loaded>, Vec<String>) {
-        let (mut loaded, mut missing) = (Vec::new(), Vec::new());
-        for file in files {
-            match self.bytes(file).await {
-                Some(bytes) => loaded.push(Loaded {
-                    name: encode::file_name(&file.name),
-                    mime: file.mime.clone(),
-                    bytes,
-                }),
-                None => missing.push(file.name.clone()),
-            }
-        }
-        (loaded, missing)
-    }
-
-    async fn bytes(&self, file: &FileRef) -> Option<Vec<u8>> {
-        let mut stream = self.files.read(&file.id).await.ok()?;
-        let mut bytes = Vec::new();
-        while let Some(piece) = stream.next().await {
-            bytes.extend_from_slice(&piece.ok()?);
-            if bytes.len() as u64 > LARGEST_FILE {
-                return None;
-            }
-        }
-        Some(bytes)
-    }
-
-    async fn edit(
+    async fn upload(
         &self,
-        act: &OutboundId,
-        to: &Address,
-        message: &MessageId,
-        content: &Content,
-    ) -> Posted {
+        path: &str,
+        body: &Value,
+        files: &[Attachment],
+    ) -> Result<Reply, RestError> {
+        self.uploads.upload(&self.lookup.rest, path, body, files).await
+    }
+
+    async fn edit(&self, to: &Address, message: &MessageId, content: &Content) -> Posted {
         let id = message_id(message)?;
         let channel = self.channel_of(to, id).await?;
         let mentions = &self.lookup.settings.allow_mentions;
-        let body = encode::edit(content, mentions).ok_or_else(unpressable)?;
+        let body = encode::edit(content, mentions);
         let path = format!("/channels/{channel}/messages/{id}");
         let edited = self.awake(channel, || self.lookup.rest.patch(&path, body.clone())).await;
-        if edited.as_ref().is_err_and(|error| error.code() == Some(code::UNKNOWN_MESSAGE)) {
-            self.gone(act, id);
-        }
         edited.map_err(SendError::from)?;
         Ok(Some(id))
     }
 
-    async fn delete(&self, act: &OutboundId, to: &Address, message: &MessageId) -> Posted {
+    async fn delete(&self, to: &Address, message: &MessageId) -> Posted {
         let id = message_id(message)?;
         let channel = self.channel_of(to, id).await?;
         let path = format!("/channels/{channel}/messages/{id}");
@@ -408,18 +358,7 @@ impl Speaking {
             Err(error) if error.code() == Some(code::UNKNOWN_MESSAGE) => {}
             Err(error) => return Err(error.into()),
         }
-        self.gone(act, id);
         Ok(None)
-    }
-
-    /// A message is not there any more. What is posted in its place needs another nonce.
-    fn gone(&self, act: &OutboundId, message: Snowflake) {
-        let mut memory = self.memory();
-        // What an earlier process has posted was posted under the id of the act that is about it.
-        let nonce = memory.posted.remove(&message);
-        let nonce = nonce.unwrap_or_else(|| encode::nonce(&self.lookup.account, act, 0, 0));
-        let life = memory.lives.get(&nonce).copied().unwrap_or(0);
-        memory.lives.insert(nonce, life + 1);
     }
 
     async fn react(&self, to: &Address, message: Snowflake, emoji: &str) -> Posted {
@@ -503,13 +442,13 @@ impl Speaking {
             Some(promise) if promise.kept == Kept::No => promise.parent,
             _ => place,
         };
-        let nonce = self.nonce(id, 0);
+        let nonce = encode::nonce(&self.lookup.account, id, 0, content.anew);
         if let Some(message) = self.lookup.places.echo(&nonce) {
             return Ok(Found::Shown(self.receipt(Some(message))));
         }
         let path = format!("/channels/{channel}/messages?limit={PAGE}");
         let messages: Vec<api::Message> = self.lookup.rest.get(&path).await?;
-        let text = encode::text(&content.text);
+        let text = encode::words(content);
         let since = Snowflake::of(Timestamp::from_millis(self.now().as_millis() - LOOK_BACK));
         let us = self.lookup.us;
         let is_ours = |said: &&api::Message| said.author.as_ref().is_some_and(|who| who.id == us);
@@ -518,7 +457,8 @@ impl Speaking {
             // Whether Discord still tells the nonce is not documented; the words tell, too.
             None => {
                 let is_same = !text.is_empty() && said.content.trim() == text.trim();
-                is_same && said.id > since && self.memory().posted.get(&said.id).is_none()
+                let is_it = |posted: &String| *posted == nonce;
+                is_same && said.id > since && self.memory().posted.get(&said.id).is_none_or(is_it)
             }
         });
         Ok(match found {
@@ -564,11 +504,13 @@ impl Outgoing for Speaking {
         let Outbound { id, to, act } = outbound;
         let message = match act {
             Act::Post(content) => self.post(id, to, content).await?,
-            Act::Edit { message, content } => self.edit(id, to, message, content).await?,
-            Act::Delete { message } => self.delete(id, to, message).await?,
+            Act::Edit { message, content } => self.edit(to, message, content).await?,
+            Act::Delete { message } => self.delete(to, message).await?,
             Act::React { message, emoji } => self.react(to, message_id(message)?, emoji).await?,
             Act::Mark { message, progress } => self.mark(to, message, *progress).await?,
             Act::Typing => self.typing(to).await?,
+            // It fades.
+            Act::Rest => None,
             Act::Draft(_) => {
                 return Err(SendError::Rejected { reason: "Discord has no drafts".into() });
             }
@@ -603,9 +545,16 @@ fn created(sent: Result<Reply, RestError>) -> Result<Option<Snowflake>, RestErro
             let message: api::Named = reply.json().map_err(|_| RestError::senseless())?;
             Ok(Some(message.id))
         }
-        // An earlier try arrived, and was taken away since: the nonce is known and its message is not.
-        Err(error) if error.code() == Some(code::UNKNOWN_MESSAGE) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Why a message was not made. A nonce that is known while its message is not: an earlier try arrived, and
+/// was taken away since.
+fn not_made(error: RestError) -> SendError {
+    match error.code() {
+        Some(code::UNKNOWN_MESSAGE) => SendError::Vanished,
+        _ => error.into(),
     }
 }
 
@@ -623,32 +572,12 @@ fn harmless(answer: Result<Reply, RestError>) -> Posted {
     }
 }
 
-fn body_of(parcel: &Parcel<'_>) -> Result<Value, SendError> {
-    encode::post(parcel).ok_or_else(unpressable)
-}
-
-fn unpressable() -> SendError {
-    SendError::Rejected { reason: "a choice has an id that is too long for a button".into() }
-}
-
-fn form(body: &Value, files: &[Loaded]) -> Form {
-    let part = |bytes: Vec<u8>, mime: &str| {
-        let part = Part::bytes(bytes.clone()).mime_str(mime);
-        part.unwrap_or_else(|_| Part::bytes(bytes))
-    };
-    let json = part(body.to_string().into_bytes(), "application/json");
-    files.iter().enumerate().fold(Form::new().part("payload_json", json), |form, (at, file)| {
-        let part = part(file.bytes.clone(), &file.mime).file_name(file.name.clone());
-        form.part(format!("files[{at}]"), part)
-    })
-}
-
 /// The files in as many lots as requests are needed; one empty lot where there are none.
-fn parcels(files: &[Loaded]) -> Vec<&[Loaded]> {
+fn parcels(files: &[Attachment]) -> Vec<&[Attachment]> {
     let mut parcels = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (at, file) in files.iter().enumerate() {
-        let size = file.bytes.len() as u64;
+        let size = file.size;
         if at > start && (at - start == encode::FILES || bytes + size > encode::REQUEST) {
             parcels.push(&files[start..at]);
             (start, bytes) = (at, 0);

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 use super::api;
 use super::position::PROMISED;
-use super::recent::Recent;
 use super::snowflake::Snowflake;
+use crate::wire::recent::Recent;
 
 /// The most channels and threads that are remembered. What is not remembered is asked for.
 const CHANNELS: usize = 50_000;

@@ -90,7 +90,13 @@ impl Rest {
         self.base.starts_with("http://")
     }
 
+    /// Looks something up; many at once wait for each other, so that there is room for what is said.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, RestError> {
+        loop {
+            let wait = self.limits().look_up(self.clock.now());
+            let Some(wait) = wait else { break };
+            self.clock.sleep(wait).await;
+        }
         let reply = self.call(Method::GET, path, Body::Nothing, Credentials::Token).await?;
         reply.json().map_err(|_| RestError::senseless())
     }

@@ -21,7 +21,7 @@ use talaria_model::{
     Unit,
 };
 use talaria_platform::{
-    Bursts, ConnectError, Identity, Incoming, Link, Platform, Ports, Spec, Startup,
+    Bursts, ConnectError, Identity, Incoming, Link, Platform, Ports, Senders, Spec, Startup,
 };
 
 pub use wire::{
@@ -71,6 +71,7 @@ impl Platform for Loopback {
         bursts: Bursts::NONE,
         ids: Ids::Needed,
         identity: Identity::Anyone,
+        senders: Senders::ANY,
         startup: Startup::Configured,
         asks: &[],
         guide: include_str!("guide.md"),
@@ -87,7 +88,7 @@ impl Platform for Loopback {
             drafts: Drafts::Never,
             choices: match settings.buttons {
                 0 => Choices::Numbered,
-                max => Choices::Buttons { max },
+                max => Choices::Buttons { max, id: 512 },
             },
             files: Files::UpTo(25 * 1024 * 1024),
             idempotency: if settings.keyed {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use talaria_clock::Clock;
-use talaria_model::{AccountId, Act, MessageId, Outbound, Receipt};
+use talaria_model::{AccountId, Act, Content, MessageId, Outbound, Receipt};
 use talaria_platform::{Outgoing, SendError};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -97,10 +97,14 @@ fn is_open(stream: &TcpStream) -> bool {
     matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
+fn text_of(content: &Content) -> String {
+    talaria_render::markdown(&content.text, content.reading).into_owned()
+}
+
 fn encode(outbound: &Outbound) -> Result<ActRequest, SendError> {
     let act = match &outbound.act {
         Act::Post(content) => WireAct::Post {
-            text: content.text.clone(),
+            text: text_of(content),
             choices: content
                 .choices
                 .iter()
@@ -119,9 +123,14 @@ fn encode(outbound: &Outbound) -> Result<ActRequest, SendError> {
                 .collect(),
         },
         Act::Edit { message, content } => {
-            WireAct::Edit { message: message.to_string(), text: content.text.clone() }
+            WireAct::Edit { message: message.to_string(), text: text_of(content) }
         }
-        Act::Draft(_) | Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } | Act::Typing => {
+        Act::Draft(_)
+        | Act::Delete { .. }
+        | Act::React { .. }
+        | Act::Mark { .. }
+        | Act::Typing
+        | Act::Rest => {
             return Err(SendError::Rejected { reason: "this account cannot do that".into() });
         }
     };

@@ -24,8 +24,8 @@ const FRESH: Duration = Duration::from_secs(60 * 60);
 /// How long it takes until we ask again for what Slack did not tell.
 const UNTOLD: Duration = Duration::from_secs(60);
 
-/// Slack waits three seconds for the acknowledgement of an event; a name is not worth missing that.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// How long a name is worth waiting for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Knows who and where.
 pub(super) struct Directory {
@@ -88,6 +88,16 @@ impl Directory {
     pub(super) fn new(api: Api, clock: Arc<dyn Clock>) -> Self {
         let (people, rooms) = (Shelf::of(REMEMBERED), Shelf::of(REMEMBERED));
         Self { api, clock, people, rooms }
+    }
+
+    /// Somebody, if nothing has to be asked for that.
+    pub(super) fn known_person(&self, workspace: &Workspace, id: &str) -> Option<Person> {
+        self.people.get(&(workspace.us.team.clone(), id.to_owned()), self.clock.now())
+    }
+
+    /// A chat, if nothing has to be asked for that.
+    pub(super) fn known_room(&self, workspace: &Workspace, id: &str) -> Option<Room> {
+        self.rooms.get(&(workspace.us.team.clone(), id.to_owned()), self.clock.now())
     }
 
     /// Somebody, as far as Slack tells.

@@ -1,8 +1,8 @@
 //! Our acts as Slack's requests: pure, so that each can be compared with what Slack documents.
 
 use serde_json::{Value, json};
-use talaria_model::{Choice, Content, Outbound, TextLimit, Unit};
-use talaria_render::{Dialect, parse, parts_in, render};
+use talaria_model::{Choice, Content, Outbound, Reading, TextLimit, Unit};
+use talaria_render::{Dialect, parse, parts_in, read, render};
 
 use super::decode::{ACTION, DELIVERY};
 
@@ -35,6 +35,16 @@ pub(super) fn mrkdwn(markdown: &str) -> String {
     render(&parse(markdown), Dialect::SlackMrkdwn).text
 }
 
+/// What a message says, as Slack takes it where it looks for marks.
+fn words(content: &Content) -> String {
+    render(&read(&content.text, content.reading), Dialect::SlackMrkdwn).text
+}
+
+/// The same where it is told not to look for any: only what it reads in any text is written otherwise.
+fn literal(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 /// `chat.postMessage`
 pub(super) fn post(
     outbound: &Outbound,
@@ -43,13 +53,19 @@ pub(super) fn post(
     marked: Marked,
     broadcast: Broadcast,
 ) -> Value {
-    let text = mrkdwn(&content.text);
+    let text = match content.reading {
+        Reading::Markdown => words(content),
+        Reading::AsItIs => literal(&content.text),
+    };
     let mut post = json!({
         "channel": chat,
         "text": shown(&text, &content.choices),
         "unfurl_links": false,
         "unfurl_media": false,
     });
+    if content.reading == Reading::AsItIs {
+        post["mrkdwn"] = json!(false);
+    }
     if let Some(thread) = &outbound.to.thread {
         post["thread_ts"] = json!(thread.as_str());
         if broadcast == Broadcast::Yes && outbound.id.part == 0 {
@@ -68,7 +84,7 @@ pub(super) fn post(
 
 /// `chat.update`. What it said about its delivery stays.
 pub(super) fn edit(chat: &str, message: &str, content: &Content) -> Value {
-    let text = mrkdwn(&content.text);
+    let text = words(content);
     let mut edit = json!({
         "channel": chat,
         "ts": message,
@@ -153,6 +169,6 @@ pub(super) fn share(
 
 /// What an address that Slack handed out with a command takes.
 pub(super) fn answer(content: &Content) -> Value {
-    let text = shown(&mrkdwn(&content.text), &[]);
+    let text = shown(&words(content), &[]);
     json!({ "response_type": "ephemeral", "replace_original": false, "text": text })
 }

@@ -122,7 +122,7 @@ impl Hearing {
                 Err(_) => self.skip("a message", &Senseless::Wrong("shape")),
             },
             "agent_session_stopped" => match serde_json::from_str::<SessionStopped>(event) {
-                Ok(event) => self.stopped(&event, outer.event_id.as_deref(), workspace).await,
+                Ok(event) => self.stopped(&event, outer.event_id.as_deref(), workspace),
                 Err(_) => self.skip("a stop", &Senseless::Wrong("shape")),
             },
             "tokens_revoked" => {
@@ -168,22 +168,19 @@ impl Hearing {
             }
             Heard::Nothing => return Brought::default(),
         };
-        if let InboundKind::Said(message) = &mut inbound.kind {
+        let said = event.message.as_deref().unwrap_or(event);
+        self.leave_open(&mut inbound, &said.text, workspace);
+        if let InboundKind::Said(message) = &inbound.kind {
             let ts = event.ts.as_deref().unwrap_or_default();
-            let is_reply = event.thread_ts.is_some() && event.thread_ts != event.ts;
-            if message.addressed == Addressed::ToUs && is_reply {
-                let before = self
-                    .threads
-                    .before(&inbound.to, ts, workspace, &self.api, &self.directory)
-                    .await;
-                message.overheard = before.overheard;
-                message.quote = before.quote;
-            }
             if message.addressed == Addressed::ToUs {
                 let user = event.user.as_deref().unwrap_or_default();
                 self.threads.heard(&inbound.to, user, Some(ts));
                 if let Some(thread) = &inbound.to.thread {
-                    self.threads.joined(inbound.to.chat.id.as_str(), thread.as_str());
+                    let (chat, thread) = (inbound.to.chat.id.as_str(), thread.as_str());
+                    match message.reply_to {
+                        Some(_) => self.threads.spoke(chat, thread),
+                        None => self.threads.joined(chat, thread),
+                    }
                 }
             }
             if let Some(ts) = Ts::parse(ts) {
@@ -194,7 +191,7 @@ impl Hearing {
     }
 
     /// A slash command.
-    pub(super) async fn slash(&self, command: &SlashCommand) -> Brought {
+    pub(super) fn slash(&self, command: &SlashCommand) -> Brought {
         let Some(workspace) = self.workspaces.heard_through(command.team_id.as_deref()) else {
             return self.skip("a command", &Senseless::Wrong("team"));
         };
@@ -204,17 +201,19 @@ impl Hearing {
             let answerable = Answerable { url: Secret::new(url.as_str()), uses: 0 };
             self.answers.put(chat.to_owned(), answerable, self.clock.now(), ANSWERABLE);
         }
-        let mut scene = self.scene(workspace, &command.text, &command.user_id).await;
-        scene.room = self.directory.room(workspace, chat).await;
+        let scene = self.scene(workspace, &command.text, &command.user_id, Some(chat));
         let thread = self.threads.latest(chat, &command.user_id);
         match decode::slash(command, thread.as_deref(), &scene) {
-            Ok(inbound) => Brought::one(inbound),
+            Ok(mut inbound) => {
+                self.leave_open(&mut inbound, &command.text, workspace);
+                Brought::one(inbound)
+            }
             Err(reason) => self.skip("a command", &reason),
         }
     }
 
     /// Something done to a message of ours.
-    pub(super) async fn interaction(&self, interaction: &Interaction) -> Brought {
+    pub(super) fn interaction(&self, interaction: &Interaction) -> Brought {
         let team = interaction.team.as_ref().and_then(|team| team.id.as_deref());
         let chat = interaction.channel.as_ref().and_then(|channel| channel.id.as_deref());
         // A guest of a shared chat presses in a workspace of their own.
@@ -226,11 +225,9 @@ impl Hearing {
             return self.skip("a press", &Senseless::Wrong("team"));
         };
         let user = interaction.user.as_ref().and_then(|user| user.id.as_deref());
-        let mut scene = self.scene(workspace, "", user.unwrap_or_default()).await;
+        let scene = self.scene(workspace, "", user.unwrap_or_default(), chat);
         if let Some(chat) = chat {
             self.workspaces.learn(chat, workspace);
-            scene.room = self.directory.room(workspace, chat).await;
-            scene.is_shared = scene.room.is_shared;
         }
         match decode::press(interaction, &scene) {
             Ok(Some(inbound)) => Brought::one(inbound),
@@ -239,15 +236,8 @@ impl Hearing {
         }
     }
 
-    async fn stopped(
-        &self,
-        event: &SessionStopped,
-        id: Option<&str>,
-        workspace: &Workspace,
-    ) -> Brought {
-        let mut scene = self.scene(workspace, "", &event.user).await;
-        scene.room = self.directory.room(workspace, &event.channel).await;
-        scene.is_shared = scene.room.is_shared;
+    fn stopped(&self, event: &SessionStopped, id: Option<&str>, workspace: &Workspace) -> Brought {
+        let scene = self.scene(workspace, "", &event.user, Some(&event.channel));
         match decode::stopped(event, id, &scene) {
             Ok(inbound) => Brought::one(inbound),
             Err(reason) => self.skip("a stop", &reason),
@@ -267,12 +257,14 @@ impl Hearing {
         if decode::is_ours(said, &workspace.us) {
             return self.bare_scene(workspace);
         }
-        let mut scene = self.scene(workspace, &said.text, user).await;
-        if let Some(chat) = event.channel.as_deref() {
-            if !matches!(event.channel_type.as_deref(), Some("im" | "app_home")) {
-                scene.room = self.directory.room(workspace, chat).await;
-            }
-            scene.is_shared = sharing == Sharing::Shared || scene.room.is_shared;
+        let chat = event.channel.as_deref();
+        let mut scene = self.scene(workspace, &said.text, user, chat);
+        scene.is_shared |= sharing == Sharing::Shared;
+        // Who is let in hangs on where somebody is from. Slack says so nearly always.
+        if scene.is_shared && said.user_team.is_none() && scene.person.team.is_none() {
+            scene.person = self.directory.person(workspace, user).await;
+        }
+        if let Some(chat) = chat {
             scene.part = self.part(said, event.channel_type.as_deref(), chat).await;
         }
         scene
@@ -294,28 +286,32 @@ impl Hearing {
         }
     }
 
-    async fn scene<'a>(&'a self, workspace: &'a Workspace, text: &str, user: &str) -> Scene<'a> {
+    /// What is known without asking: nobody has been let in yet, and Slack waits.
+    fn scene<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        text: &str,
+        user: &str,
+        chat: Option<&str>,
+    ) -> Scene<'a> {
         let unnamed = text::unnamed(text);
-        let asked_for = async {
-            match user.is_empty() {
-                true => decode::Person::default(),
-                false => self.directory.person(workspace, user).await,
-            }
+        let person = |id: &String| {
+            let name = self.directory.known_person(workspace, id)?.name?;
+            Some((id.clone(), name))
         };
-        let (person, people, rooms) = tokio::join!(
-            asked_for,
-            self.directory.people(workspace, &unnamed.people),
-            self.directory.rooms(workspace, &unnamed.rooms),
-        );
-        let people = std::iter::zip(unnamed.people, people)
-            .filter_map(|(id, person)| Some((id, person.name?)))
-            .collect();
-        let rooms = std::iter::zip(unnamed.rooms, rooms)
-            .filter_map(|(id, room)| Some((id, room.name?)))
-            .collect();
+        let room = |id: &String| {
+            let name = self.directory.known_room(workspace, id)?.name?;
+            Some((id.clone(), name))
+        };
         let mut scene = self.bare_scene(workspace);
-        scene.person = person;
-        scene.names = Names { people, rooms };
+        scene.names = Names {
+            people: unnamed.people.iter().filter_map(person).collect(),
+            rooms: unnamed.rooms.iter().filter_map(room).collect(),
+        };
+        scene.person = self.directory.known_person(workspace, user).unwrap_or_default();
+        let room = chat.and_then(|chat| self.directory.known_room(workspace, chat));
+        scene.room = room.unwrap_or_default();
+        scene.is_shared = scene.room.is_shared;
         scene
     }
 

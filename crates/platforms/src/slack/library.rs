@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::StreamExt;
 use reqwest::Url;
-use talaria_model::Media;
-use talaria_platform::{ByteStream, FetchError, Library};
+use talaria_model::{Inbound, Media};
+use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
 
 use super::api::ApiError;
 use super::hearing::Hearing;
@@ -54,7 +53,11 @@ impl Library for Shelves {
         if !status.is_success() || (is_page && !is_meant) {
             return Err(refused("Slack does not hand this file out; it needs files:read".into()));
         }
-        Ok(bounded(bytes))
+        Ok(http::bounded(bytes, LARGEST))
+    }
+
+    async fn surroundings(&self, inbound: &Inbound) -> Result<Surroundings, FetchError> {
+        Ok(self.0.surroundings(inbound).await)
     }
 }
 
@@ -63,17 +66,4 @@ fn failed(error: ApiError) -> FetchError {
         ApiError::Refused(refusal) => FetchError::Refused { reason: refusal.reason() },
         error => FetchError::Unreachable { reason: error.to_string() },
     }
-}
-
-/// Ends with an error where a file is larger than Slack's largest.
-fn bounded(bytes: ByteStream) -> ByteStream {
-    let mut left = LARGEST;
-    let bytes = bytes.map(move |piece| {
-        let piece = piece?;
-        left = left
-            .checked_sub(piece.len() as u64)
-            .ok_or_else(|| std::io::Error::other("the file is too large"))?;
-        Ok(piece)
-    });
-    bytes.boxed()
 }

@@ -21,6 +21,7 @@ mod requests;
 mod shelf;
 mod signature;
 mod socket;
+mod surroundings;
 mod text;
 mod threads;
 mod ts;
@@ -44,7 +45,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, MenuItem, Need, Platform, Ports,
-    Secrecy, Spec, Startup,
+    Secrecy, Senders, Spec, Startup,
 };
 
 use api::Api;
@@ -61,6 +62,21 @@ use threads::Threads;
 use workspaces::{Workspace, Workspaces};
 
 pub use manifest::{App, Hears, View, manifest};
+
+/// `U0123456789`, and before it the workspace where that is not the first one.
+const SENDERS: Senders = Senders { like: "U0123456789", fit: is_sender };
+
+fn is_sender(id: &str) -> bool {
+    let is_id = |id: &str, letters: &[char]| {
+        id.starts_with(letters)
+            && id.len() > 2
+            && id.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+    };
+    match id.split_once(':') {
+        Some((team, id)) => is_id(team, &['T', 'E']) && is_id(id, &['U', 'W', 'B']),
+        None => is_id(id, &['U', 'W', 'B']),
+    }
+}
 
 /// The platform.
 pub struct Slack;
@@ -104,6 +120,10 @@ pub struct Settings {
     /// The slash command through which every other one can be given, without the slash.
     #[serde(default = "talaria")]
     slash_command: String,
+    /// Whether the app is made as an agent with a panel of its own, where guests cannot use it. Only the
+    /// manifest says so. Slack makes no other apps from July 2026 on.
+    #[serde(default)]
+    agent_view: bool,
     /// How many hours back the history is read after an absence. 0: not at all.
     #[serde(default = "a_day")]
     #[schemars(range(max = 2160))]
@@ -112,6 +132,9 @@ pub struct Settings {
     #[serde(default = "slack")]
     api_url: String,
 }
+
+/// Where Slack sends requests, as it stands in a manifest; people put the names of their host and account in.
+const ADDRESS: &str = "https://YOUR-HOST/in/YOUR-ACCOUNT";
 
 fn yes() -> bool {
     true
@@ -146,15 +169,18 @@ impl Platform for Slack {
             edits: Edits::Every(Duration::from_secs(3)),
             drafts: Drafts::Never,
             deletes: Deletes::Anytime,
-            choices: Choices::Buttons { max: 25 },
+            choices: Choices::Buttons { max: 25, id: 2_000 },
             reactions: Reactions::Emoji,
             marks: Marks::Shown,
             pace: Pace {
                 account: Some(Bucket { burst: 30, every: Duration::from_millis(250) }),
                 chat: Some(Bucket { burst: 3, every: Duration::from_secs(1) }),
+                // Fifty in a minute: ten at once, and forty more. A workspace has them apart, but how many
+                // workspaces an account has is not known before it is connected.
+                edits: Some(Bucket { burst: 10, every: Duration::from_millis(1_500) }),
             },
-            // It goes away by itself after two minutes.
-            typing: Typing::Fades(Duration::from_secs(100)),
+            // It goes away with a post, and by itself after two minutes.
+            typing: Typing::Stays(Duration::from_secs(100)),
             files: Files::UpTo(upload::LARGEST),
             reply_within: None,
             // A repeat would be shown twice; but a post can be found by what it carries.
@@ -169,6 +195,7 @@ impl Platform for Slack {
         bursts: Bursts::NONE,
         ids: Ids::Hideable,
         identity: Identity::Anyone,
+        senders: SENDERS,
         startup: Startup::Configured,
         asks: &[
             Ask {
@@ -187,10 +214,10 @@ impl Platform for Slack {
             },
             Ask {
                 setting: "signing_secret",
-                question: "The Signing Secret (only if Slack is to send requests)",
+                question: "The Signing Secret, with which Slack signs its requests",
                 variable: "SLACK_SIGNING_SECRET",
                 secrecy: Secrecy::Secret,
-                need: Need::Optional,
+                need: Need::Without("app_token"),
             },
         ],
         guide: include_str!("guide.md"),
@@ -224,15 +251,16 @@ impl Platform for Slack {
         Ok(Checked { name: Some(names.collect::<Vec<_>>().join(", ")), remarks })
     }
 
-    fn manifest(menu: &[MenuItem]) -> Option<String> {
-        let slash_command = talaria();
+    fn manifest(settings: Option<&Settings>, menu: &[MenuItem]) -> Option<String> {
+        let slash_command = settings.map_or_else(talaria, |it| it.slash_command.clone());
+        let by_requests = settings.is_some_and(|it| matches!(hears(it), Ok(Channel::Requests(_))));
         let app = App {
             name: "Talaria",
             description: "An agent in your chats.",
-            slash_command: &slash_command,
+            slash_command: slash_command.trim_start_matches('/'),
             menu,
-            hears: Hears::SocketMode,
-            view: View::Bot,
+            hears: if by_requests { Hears::EventsApi(ADDRESS) } else { Hears::SocketMode },
+            view: if settings.is_some_and(|it| it.agent_view) { View::Agent } else { View::Bot },
         };
         serde_json::to_string_pretty(&manifest(&app)).ok()
     }
@@ -254,7 +282,7 @@ impl Platform for Slack {
                 reply_in_thread: settings.reply_in_thread,
                 threads_in_dms: settings.dm_top_level_threads_as_sessions,
                 strict_mention: settings.strict_mention,
-                slash_command: settings.slash_command,
+                slash_command: settings.slash_command.trim_start_matches('/').to_owned(),
                 commands: Commands::of(&ports.menu),
             },
             answers: hearing::answers(),

@@ -13,7 +13,7 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use talaria_model::{
-    Act, Address, Content, MessageId, Outbound, OutboundId, Progress, Receipt, Timestamp,
+    Act, Address, Content, MessageId, Outbound, OutboundId, Progress, Reading, Receipt, Timestamp,
 };
 use talaria_platform::{FileStore, Found, Outgoing, SendError};
 
@@ -226,6 +226,9 @@ impl Acts {
         if content.files.is_empty() {
             return self.say(outbound, workspace, &chat, content).await;
         }
+        // A note may come below the text, and a comment on files has no way to say how it is to be read.
+        let text = talaria_render::markdown(&content.text, content.reading).into_owned();
+        let content = &Content { text, reading: Reading::Markdown, ..content.clone() };
         let words = Content { files: Vec::new(), ..content.clone() };
         let is_question = !content.choices.is_empty();
         // A message with files cannot have buttons, so a question comes behind its files.
@@ -396,13 +399,14 @@ impl Acts {
         Ok(self.receipt(None))
     }
 
-    async fn typing(&self, to: &Address) -> Result<Receipt, SendError> {
+    /// Shows what we are doing; nothing where that is no words.
+    async fn status(&self, to: &Address, status: &str) -> Result<Receipt, SendError> {
         let (workspace, chat) = self.place(to).await?;
         let thread = to.thread.as_ref().map(ToString::to_string);
         let Some(thread) = thread.or_else(|| self.hearing.threads.newest(&chat)) else {
             return Err(SendError::Rejected { reason: "there is no message to show it at".into() });
         };
-        let body = encode::status(&chat, &thread, &self.status);
+        let body = encode::status(&chat, &thread, status);
         self.ornament(workspace, "assistant.threads.setStatus", body).await?;
         Ok(self.receipt(None))
     }
@@ -496,7 +500,8 @@ impl Outgoing for Acts {
                 Ok(self.receipt(None))
             }
             Act::Mark { message, progress } => self.mark(to, message, *progress).await,
-            Act::Typing => self.typing(to).await,
+            Act::Typing => self.status(to, &self.status).await,
+            Act::Rest => self.status(to, "").await,
             Act::Draft(_) => Err(SendError::Rejected { reason: "Slack shows no drafts".into() }),
         }
     }

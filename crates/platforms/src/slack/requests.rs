@@ -2,7 +2,6 @@
 //! answer whether it is stored.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -12,10 +11,8 @@ use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
 use serde_json::json;
 use talaria_model::{Inbound, Secret};
-use talaria_platform::{
-    Ack, Arrival, Arrivals, Batch, Committed, Incoming, LinkError, Surface, Verdict,
-};
-use tokio::sync::{mpsc, oneshot};
+use talaria_platform::{Ack, Arrival, Arrivals, Batch, Incoming, LinkError, Surface, Verdict};
+use tokio::sync::mpsc;
 
 use super::catch_up::CatchUp;
 use super::decode::Senseless;
@@ -24,15 +21,13 @@ use super::signature::{self, verify};
 use super::socket::working_on;
 use super::ts::Ts;
 use super::wire::{Interaction, Outer, SlashCommand};
+use crate::wire::handover::hand_over;
 
 /// The largest request that is read.
 const LARGEST: usize = 2 * 1024 * 1024;
 
 /// Events that were received and not taken yet. When it is full, Slack is asked to try again.
 const WAITING: usize = 64;
-
-/// How long a request waits for the commit. Slack waits three seconds for everything together.
-const COMMIT_WITHIN: Duration = Duration::from_millis(2_500);
 
 /// What happens between requests and the gateway.
 enum Item {
@@ -140,7 +135,7 @@ impl Door {
         if let Some(payload) = field("payload") {
             return match serde_json::from_str::<Interaction>(&payload) {
                 Ok(interaction) => {
-                    let brought = self.hearing.interaction(&interaction).await;
+                    let brought = self.hearing.interaction(&interaction);
                     self.pass_on(brought, None).await
                 }
                 Err(_) => self.skip("a press"),
@@ -163,7 +158,7 @@ impl Door {
             // Slack looks whether we are here.
             _ if field("ssl_check").is_some() => StatusCode::OK.into_response(),
             Some(command) => {
-                let brought = self.hearing.slash(&command).await;
+                let brought = self.hearing.slash(&command);
                 self.pass_on(brought, Some(working_on(&command))).await
             }
             None => self.skip("a command"),
@@ -199,17 +194,9 @@ impl Door {
     }
 
     async fn stored(&self, events: Vec<Inbound>) -> Option<Vec<Verdict>> {
-        let (told, verdicts) = oneshot::channel();
-        let ack = Ack::with(move |Committed(verdicts)| {
-            // The request may be gone; what is committed stays committed.
-            let _ = told.send(verdicts);
-        });
-        let batch = Batch { events, cursor: self.hearing.position.cursor(), ack };
-        self.heard.try_send(Item::Batch(batch)).ok()?;
-        tokio::select! {
-            verdicts = verdicts => verdicts.ok(),
-            () = self.hearing.clock.sleep(COMMIT_WITHIN) => None,
-        }
+        let cursor = self.hearing.position.cursor();
+        let put = |batch| self.heard.try_send(Item::Batch(batch)).is_ok();
+        hand_over(events, cursor, self.hearing.clock.as_ref(), put).await
     }
 }
 

@@ -79,6 +79,9 @@ impl From<OpenError> for LinkError {
     }
 }
 
+/// What to do about other connections of the app.
+const OTHERS: &str = "stop the other programs that use it, or give each an app of its own";
+
 /// Which of Slack's reasons to end a connection are more than a wish for a fresh one.
 fn ended(reason: &str) -> Option<LinkError> {
     match reason {
@@ -86,7 +89,8 @@ fn ended(reason: &str) -> Option<LinkError> {
             reason: "Socket Mode is switched off in the app's settings".into(),
         }),
         "too_many_websockets" => Some(LinkError::Conflict {
-            reason: "more connections use this app-level token than Slack allows".into(),
+            problem: "more connections use this app-level token than Slack allows".into(),
+            hint: OTHERS.into(),
         }),
         _ => None,
     }
@@ -425,12 +429,12 @@ impl Listening {
                     if envelope.accepts_response_payload {
                         answer = Answer::Privately(working_on(&command));
                     }
-                    self.hearing.slash(&command).await
+                    self.hearing.slash(&command)
                 }
                 Err(_) => self.hearing.skip("a command", &Senseless::Wrong("shape")),
             },
             "interactive" => match serde_json::from_str::<Interaction>(payload) {
-                Ok(interaction) => self.hearing.interaction(&interaction).await,
+                Ok(interaction) => self.hearing.interaction(&interaction),
                 Err(_) => self.hearing.skip("a press", &Senseless::Wrong("shape")),
             },
             _ => Brought::default(),
@@ -486,7 +490,8 @@ impl Listening {
             (0, _) => self.company = Company::None,
             (_, Company::Checking) => {
                 return Err(LinkError::Conflict {
-                    reason: format!("{others} more connections use this app-level token"),
+                    problem: format!("{others} more connections use this app-level token"),
+                    hint: OTHERS.into(),
                 });
             }
             _ => self.company = Company::Suspected(self.hearing.now() + RECHECK),

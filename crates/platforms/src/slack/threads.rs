@@ -28,8 +28,8 @@ const CONTEXT: usize = 30;
 /// The most of one message.
 const LONGEST: usize = 2_000;
 
-/// Slack waits three seconds for the acknowledgement of an event.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long what was said before is worth waiting for.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Knows the threads of an account.
 pub(super) struct Threads {
@@ -94,7 +94,7 @@ impl Threads {
         known.part
     }
 
-    /// We have spoken in a thread.
+    /// We have spoken in a thread, or were spoken to.
     pub(super) fn spoke(&self, chat: &str, thread: &str) {
         let key = (chat.to_owned(), thread.to_owned());
         let context = match self.known.get(&key, self.now()) {
@@ -104,11 +104,17 @@ impl Threads {
         self.known.put(key, Known { part: Part::Taken, context }, self.now(), KEPT);
     }
 
-    /// We were spoken to in a thread, and know what was said in it before.
+    /// We take part in a thread, and know what was said in it before.
     pub(super) fn joined(&self, chat: &str, thread: &str) {
         let key = (chat.to_owned(), thread.to_owned());
         let known = Known { part: Part::Taken, context: Context::Given };
         self.known.put(key, known, self.now(), KEPT);
+    }
+
+    /// Whether what was said in a thread before is known to have been told.
+    pub(super) fn is_told(&self, at: &Address) -> bool {
+        let known = key(at).and_then(|key| self.known.get(&key, self.now()));
+        known.is_some_and(|known| known.context == Context::Given)
     }
 
     /// Somebody said something somewhere.
@@ -143,12 +149,9 @@ impl Threads {
         api: &Api,
         directory: &Directory,
     ) -> Before {
-        let Some(key) = key(at) else { return Before::default() };
-        let known = self.known.get(&key, self.now());
-        if known.is_some_and(|known| known.context == Context::Given) {
+        let Some((chat, thread)) = key(at).filter(|_| !self.is_told(at)) else {
             return Before::default();
-        }
-        let (chat, thread) = key;
+        };
         // What an earlier connection has heard there is in the conversation already.
         if self.archive.history(at, None, 1).await.is_ok_and(|entries| !entries.is_empty()) {
             self.joined(&chat, &thread);

@@ -21,6 +21,17 @@ pub(super) struct Us {
     pub(super) names: Names,
     /// Whether Telegram hands us what is said in groups to nobody in particular.
     pub(super) hears_all: bool,
+    /// Whether naming another bot means that one only.
+    pub(super) other_bots: OtherBots,
+}
+
+/// What becomes of a message in a group that names another bot and not us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OtherBots {
+    /// It is theirs, whatever else speaks for us.
+    GoFirst,
+    /// It is as if a person were named.
+    AreOthers,
 }
 
 /// What can be made of an update.
@@ -149,7 +160,11 @@ fn said(
     if words.is_none() && media.is_none() && described.is_none() {
         return Err(NOTHING);
     }
-    let words = words.unwrap_or_default();
+    let mut words = words.unwrap_or_default();
+    // Who passes a command on does not give it.
+    if message.forward_origin.is_some() {
+        words.command = Command::No;
+    }
     if words.command == Command::AnotherBots {
         return Err(NOTHING);
     }
@@ -158,7 +173,18 @@ fn said(
     let is_private = message.chat.kind == "private";
     let is_command =
         words.command == Command::Ours || (words.command == Command::Anybodys && !us.hears_all);
-    let is_to_us = is_private || words.names_us || answers_us || is_command;
+    let is_anothers =
+        us.other_bots == OtherBots::GoFirst && words.names_another_bot && !words.names_us;
+    let addressed = match is_private {
+        true => Addressed::ToUs,
+        false if is_anothers => Addressed::ToAnotherBot,
+        false if words.names_us || answers_us || is_command => Addressed::ToUs,
+        false => Addressed::ToOthers,
+    };
+    // Who answers a picture speaks about it. In an album each part would bring it along.
+    let about = answered
+        .filter(|_| addressed == Addressed::ToUs && message.media_group_id.is_none())
+        .and_then(contents::media);
     let text = match described {
         Some(described) => described,
         None => words.text,
@@ -167,9 +193,9 @@ fn said(
     let spoken = Message {
         id: Some(MessageId::new(message.message_id.to_string())?),
         text,
-        media: media.into_iter().collect(),
+        media: media.into_iter().chain(about).collect(),
         album: message.media_group_id.clone(),
-        addressed: if is_to_us { Addressed::ToUs } else { Addressed::ToOthers },
+        addressed,
         forwarded: message.forward_origin.as_ref().map(|origin| author(origin, us)),
         reply_to: answered
             .map(|answered| MessageId::new(answered.message_id.to_string()))

@@ -4,10 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::value::RawValue;
 use talaria_clock::Clock;
-use talaria_model::InboundKind;
 
 use super::albums::Albums;
-use super::choices::Choices;
 use super::decode::{self, Decoded, Event, Us};
 use super::places::Places;
 
@@ -19,7 +17,6 @@ pub(super) const HEARD: [&str; 5] =
 pub(super) struct Ears {
     pub(super) us: Us,
     pub(super) places: Arc<Places>,
-    pub(super) choices: Arc<Choices>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) memory: Mutex<Memory>,
 }
@@ -48,9 +45,6 @@ impl Ears {
         match decoded {
             Decoded::Event(mut event) => {
                 self.places.describe(&mut event.inbound);
-                if let InboundKind::Pressed(choice) = &mut event.inbound.kind {
-                    *choice = self.choices.whole(choice);
-                }
                 memory.albums.address(&mut event);
                 Heard::Event(event)
             }

@@ -7,9 +7,7 @@ use talaria_model::{
     Shown, Unit,
 };
 use talaria_platform::SendError;
-use talaria_render::{Dialect, Rendered, length, parse, render};
-
-use super::choices::on_button;
+use talaria_render::{Dialect, Rendered, length, read, render};
 
 /// The longest message, in UTF-16 units.
 pub(super) const LONGEST_TEXT: usize = 4096;
@@ -126,7 +124,7 @@ pub(super) fn post(
     done: &Done,
     previews: LinkPreviews,
 ) -> Result<Vec<Step>, SendError> {
-    let mut rendered = shown(&content.text);
+    let mut rendered = shown(content);
     let asks = !content.choices.is_empty();
     if asks && rendered.text.trim().is_empty() {
         rendered = Rendered { text: "Please choose:".into(), entities: Vec::new() };
@@ -184,8 +182,8 @@ pub(super) fn post(
 }
 
 /// The text, and beside it what is formatted in it.
-pub(super) fn shown(markdown: &str) -> Rendered {
-    render(&parse(markdown), Dialect::TelegramEntities)
+pub(super) fn shown(content: &Content) -> Rendered {
+    render(&read(&content.text, content.reading), Dialect::TelegramEntities)
 }
 
 fn write(body: &mut Map<String, Value>, text: &str, entities: &str, rendered: &Rendered) {
@@ -207,8 +205,7 @@ fn buttons(body: &mut Map<String, Value>, choices: &[Choice]) {
     }
     let is_short = |choice: &Choice| choice.label.chars().count() <= SHORT_LABEL;
     let per_row = if choices.iter().all(is_short) { 2 } else { 1 };
-    let button =
-        |choice: &Choice| json!({ "text": choice.label, "callback_data": on_button(&choice.id) });
+    let button = |choice: &Choice| json!({ "text": choice.label, "callback_data": choice.id });
     let rows: Vec<Vec<Value>> =
         choices.chunks(per_row).map(|row| row.iter().map(button).collect()).collect();
     body.insert("reply_markup".into(), json!({ "inline_keyboard": rows }));
@@ -340,7 +337,7 @@ pub(super) fn edit(
     content: &Content,
     previews: LinkPreviews,
 ) -> Result<Request, SendError> {
-    let rendered = shown(&content.text);
+    let rendered = shown(content);
     if rendered.text.trim().is_empty() {
         return Err(rejected("there is nothing to say"));
     }
@@ -358,7 +355,7 @@ pub(super) fn edit_caption(
     message: &MessageId,
     content: &Content,
 ) -> Result<Request, SendError> {
-    let rendered = shown(&content.text);
+    let rendered = shown(content);
     if length(&rendered.text, Unit::Utf16) > LONGEST_CAPTION {
         return Err(rejected("the text is too long to stand below a file"));
     }
@@ -379,10 +376,10 @@ pub(super) fn draft(
     draft: &Draft,
 ) -> Result<Request, SendError> {
     let text = &draft.content.text;
-    let mut rendered = shown(text);
+    let mut rendered = shown(&draft.content);
     if let Some(doing) = &draft.doing {
         let doing = format!("*{}…*", talaria_render::literal(doing));
-        let with = shown(&talaria_render::append(text, &doing));
+        let with = shown(&Content::text(talaria_render::append(text, &doing)));
         if length(&with.text, Unit::Utf16) <= LONGEST_TEXT {
             rendered = with;
         }

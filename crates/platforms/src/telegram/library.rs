@@ -8,13 +8,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use serde_json::json;
-use talaria_model::Media;
-use talaria_platform::{ByteStream, FetchError, Library};
+use talaria_model::{Inbound, Media};
+use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
 use tokio_util::io::ReaderStream;
 
 use super::api::FilePath;
 use super::client::Client;
 use super::encode::arguments;
+use crate::wire::http;
 
 /// The largest file that Telegram hands out.
 const LARGEST: u64 = 20 * 1024 * 1024;
@@ -65,7 +66,12 @@ impl Library for Files {
             Shelf::Local if Path::new(&path).is_absolute() => self.open(Path::new(&path)).await?,
             Shelf::Local | Shelf::Remote => self.download(&path).await?,
         };
-        Ok(bounded(bytes, largest))
+        Ok(http::bounded(bytes, largest))
+    }
+
+    /// An update says everything, and a bot can ask for nothing more.
+    async fn surroundings(&self, _: &Inbound) -> Result<Surroundings, FetchError> {
+        Ok(Surroundings::default())
     }
 }
 
@@ -90,20 +96,6 @@ impl Files {
         }
         Err(unreachable(&format!("the file was answered with {}", status.as_u16())))
     }
-}
-
-/// The bytes, and an error behind as many as there may be.
-fn bounded(bytes: ByteStream, largest: u64) -> ByteStream {
-    let mut left = largest;
-    bytes
-        .map(move |piece| {
-            let piece = piece?;
-            left = left.checked_sub(piece.len() as u64).ok_or_else(|| {
-                std::io::Error::other(format!("the file is larger than {largest} bytes"))
-            })?;
-            Ok(piece)
-        })
-        .boxed()
 }
 
 fn too_large(largest: u64) -> FetchError {

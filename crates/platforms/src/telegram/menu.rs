@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use talaria_platform::MenuItem;
 
 use super::client::Client;
 use super::encode::arguments;
 use super::refusal::Repeat;
+use crate::wire::registered::Registered;
 
 /// How many commands are in the menu. A hundred are allowed, but fewer fit into what Telegram stores.
 const MOST: usize = 60;
@@ -34,9 +34,8 @@ pub(super) async fn publish(client: Arc<Client>, folder: &Path, menu: &[MenuItem
     if commands.is_empty() {
         return;
     }
-    let path = folder.join(FILE);
-    let digest = digest(client.bot(), &commands);
-    if std::fs::read_to_string(&path).is_ok_and(|kept| kept == digest) {
+    let registered = Registered::new(folder, FILE, &json!([client.bot(), commands]));
+    if registered.is_known().await {
         return;
     }
     for scope in SCOPES {
@@ -47,9 +46,7 @@ pub(super) async fn publish(client: Arc<Client>, folder: &Path, menu: &[MenuItem
             return;
         }
     }
-    if let Err(error) = std::fs::write(&path, digest) {
-        tracing::info!(%error, "the menu of commands will be set again");
-    }
+    registered.remember().await;
 }
 
 /// The commands as Telegram takes them.
@@ -81,11 +78,6 @@ fn plain(name: &str) -> String {
     }
     plain.truncate(LONGEST_NAME);
     plain.trim_end_matches('_').to_owned()
-}
-
-fn digest(bot: Option<i64>, commands: &[Value]) -> String {
-    let digest = Sha256::digest(json!([bot, commands]).to_string());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

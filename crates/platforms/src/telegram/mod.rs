@@ -6,7 +6,6 @@
 
 mod albums;
 mod api;
-mod choices;
 mod client;
 mod contents;
 mod decode;
@@ -19,6 +18,7 @@ mod places;
 mod poll;
 mod presses;
 mod refusal;
+mod takeover;
 mod webhook;
 mod words;
 
@@ -32,7 +32,7 @@ use futures::FutureExt;
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, json};
+use serde_json::Map;
 use talaria_clock::Clock;
 use talaria_model::{
     Bucket, Capabilities, ChatKind, Choices as Offers, Deletes, Drafts, Edits, Files as FileLimit,
@@ -40,15 +40,14 @@ use talaria_model::{
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Secrecy,
-    Spec, Startup, Surface,
+    Senders, Spec, Startup, Surface,
 };
 
 use api::{User, WebhookState};
-use choices::Choices;
 use client::Client;
-use decode::Us;
+use decode::{OtherBots, Us};
 use ears::{Ears, Memory};
-use encode::{LinkPreviews, arguments};
+use encode::LinkPreviews;
 use library::{Files, Shelf};
 use outgoing::Speaker;
 use places::{Bounded, Places};
@@ -69,7 +68,14 @@ const LARGEST_LOCAL_UPLOAD: u64 = 2000 * 1024 * 1024;
 /// Everything that a bot says and changes in a group counts against twenty in a minute.
 const IN_GROUPS: Duration = Duration::from_secs(3);
 
+/// A fifteenth of a minute.
+const A_FIFTEENTH: Duration = Duration::from_secs(4);
+
 const BETWEEN_TWO: Duration = Duration::from_secs(1);
+
+/// People have numbers; channels and groups that speak have negative ones.
+const SENDERS: Senders =
+    Senders { like: "123456789", fit: |id| id.parse::<i64>().is_ok_and(|number| number != 0) };
 
 /// The platform.
 pub struct Telegram;
@@ -104,6 +110,10 @@ pub struct Settings {
     /// Whether 👀 is put on a message while it is worked on, and 👍 or 👎 afterwards.
     #[serde(default)]
     reactions: bool,
+    /// Whether a message in a group that names another bot, and not this one, is for that one only: even
+    /// where it answers this one, and where everything else is for it.
+    #[serde(default = "yes")]
+    exclusive_bot_mentions: bool,
     /// Whether answers in private chats are shown while they are written without being messages yet.
     #[serde(default = "yes")]
     drafts: bool,
@@ -130,12 +140,14 @@ impl Platform for Telegram {
             drafts: Drafts::Every(BETWEEN_TWO),
             // What is older than two days stays.
             deletes: Deletes::Anytime,
-            choices: Offers::Buttons { max: 100 },
+            choices: Offers::Buttons { max: 100, id: 64 },
             reactions: Reactions::Emoji,
             marks: Marks::Shown,
             pace: Pace {
-                account: Some(Bucket { burst: 30, every: Duration::from_millis(34) }),
+                // Thirty in any second: ten at once, and twenty more.
+                account: Some(Bucket { burst: 10, every: Duration::from_millis(50) }),
                 chat: Some(Bucket { burst: 3, every: BETWEEN_TWO }),
+                edits: None,
             },
             typing: Typing::Fades(Duration::from_secs(5)),
             files: FileLimit::UpTo(LARGEST_UPLOAD),
@@ -155,6 +167,7 @@ impl Platform for Telegram {
         },
         ids: Ids::Hideable,
         identity: Identity::Anyone,
+        senders: SENDERS,
         startup: Startup::Configured,
         asks: &[
             Ask {
@@ -176,7 +189,7 @@ impl Platform for Telegram {
                 question: "What Telegram proves itself with to that address",
                 variable: "TELEGRAM_WEBHOOK_SECRET",
                 secrecy: Secrecy::Secret,
-                need: Need::Optional,
+                need: Need::With("webhook_url"),
             },
         ],
         guide: include_str!("guide.md"),
@@ -189,7 +202,12 @@ impl Platform for Telegram {
         let in_group = Capabilities {
             edits: Edits::Every(IN_GROUPS),
             drafts: Drafts::Never,
-            pace: Pace { account, chat: Some(Bucket { burst: 5, every: IN_GROUPS }) },
+            // Twenty in a minute: five at once, and one more every four seconds.
+            pace: Pace {
+                account,
+                chat: Some(Bucket { burst: 5, every: A_FIFTEENTH }),
+                edits: None,
+            },
             ..Self::SPEC.capabilities
         };
         let can = match chat {
@@ -230,7 +248,7 @@ impl Platform for Telegram {
         {
             remarks.push(format!(
                 "Something receives this bot's messages at {}; it will stop when this account connects.",
-                host(&webhook.url)
+                takeover::host(&webhook.url)
             ));
         }
         let name = us.username.as_ref().map(|name| format!("@{name}")).unwrap_or_else(|| us.name());
@@ -242,25 +260,34 @@ impl Platform for Telegram {
         let client = Arc::new(settings.client()?);
         let us = who_we_are(&client).await?;
         let names = Names { id: us.id, username: us.username };
-        let places = Arc::<Places>::default();
-        let choices = Arc::new(Choices::open(&ports.folder));
+        let places = Arc::new(Places::open(&ports.folder));
         let bot = names.id;
         let ears = Ears {
-            us: Us { account: ports.account, names, hears_all: us.can_read_all_group_messages },
+            us: Us {
+                account: ports.account,
+                names,
+                hears_all: us.can_read_all_group_messages,
+                other_bots: match settings.exclusive_bot_mentions {
+                    true => OtherBots::GoFirst,
+                    false => OtherBots::AreOthers,
+                },
+            },
             places: places.clone(),
-            choices: choices.clone(),
             clock: ports.clock.clone(),
             memory: Mutex::new(Memory::default()),
         };
-        let (menu, folder, asking) = (ports.menu, ports.folder, client.clone());
+        let (menu, folder, asking) = (ports.menu, ports.folder.clone(), client.clone());
         let chores = vec![async move { menu::publish(asking, &folder, &menu).await }.boxed()];
+        let folder = ports.folder;
         let incoming = match hears_by {
             Hears::Poll => {
-                stop_webhook(&client).await?;
+                let state = webhook_state(&client).await?;
+                takeover::end_webhook(&client, &state, &folder, ports.clock.as_ref()).await?;
                 let from = ports.cursor.as_ref().and_then(|cursor| poll::position(bot, cursor));
                 Incoming::Stream(poll::arrivals(client.clone(), ears, from, chores))
             }
             Hears::Webhook { url, secret } => {
+                takeover::forget(&folder);
                 webhook::set(&client, &url, &secret).await.map_err(|error| error.of_connect())?;
                 let (routes, arrivals) = webhook::listen(client.clone(), ears, url, secret, chores);
                 Incoming::Served { on: Surface::Webhook, routes, arrivals }
@@ -270,7 +297,6 @@ impl Platform for Telegram {
             client: client.clone(),
             files: ports.files,
             clock: ports.clock,
-            choices,
             places,
             previews: match settings.disable_link_previews {
                 true => LinkPreviews::Hidden,
@@ -300,7 +326,7 @@ impl Settings {
             .map_err(|problem| refused(problem, "write it as https://host or http://host:port"))?;
         if client.bot().is_none() {
             let hint = "a token looks like 123456:ABC-DEF1234; get one from @BotFather";
-            return Err(refused("the token is none".into(), hint));
+            return Err(refused("that is not a token".into(), hint));
         }
         Ok(client)
     }
@@ -344,23 +370,4 @@ async fn who_we_are(client: &Client) -> Result<User, ConnectError> {
 
 async fn webhook_state(client: &Client) -> Result<WebhookState, ConnectError> {
     client.ask("getWebhookInfo", &Map::new(), ASK).await.map_err(|failure| failure.of_connect())
-}
-
-/// Nobody can ask for updates that are sent somewhere. What has not been sent yet is kept for us.
-async fn stop_webhook(client: &Client) -> Result<(), ConnectError> {
-    let state = webhook_state(client).await?;
-    if state.url.is_empty() {
-        return Ok(());
-    }
-    tracing::warn!(at = host(&state.url), "this bot's updates were sent elsewhere; that ends here");
-    let body = arguments(json!({ "drop_pending_updates": false }));
-    let deleted = client.ask::<bool>("deleteWebhook", &body, ASK).await;
-    deleted.map(|_| ()).map_err(|failure| failure.of_connect())
-}
-
-/// The path can be what keeps a webhook secret.
-fn host(url: &str) -> String {
-    let url = Url::parse(url).ok();
-    url.and_then(|url| url.host_str().map(str::to_owned))
-        .unwrap_or_else(|| "another address".into())
 }

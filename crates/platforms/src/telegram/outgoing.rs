@@ -14,12 +14,13 @@ use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::Value;
 use talaria_clock::Clock;
-use talaria_model::{Act, Address, Content, FileRef, MessageId, Outbound, OutboundId, Receipt};
+use talaria_model::{
+    Act, Address, Content, FileRef, MessageId, Outbound, OutboundId, Reading, Receipt,
+};
 use talaria_platform::{FileError, FileStore, Outgoing, SendError};
 use talaria_render as markdown;
 
 use super::api::Sent;
-use super::choices::Choices;
 use super::client::{Client, Upload};
 use super::encode::{self, Done, LinkPreviews, Request, Step};
 use super::places::{Bounded, Places};
@@ -42,7 +43,6 @@ pub(super) struct Speaker {
     pub(super) client: Arc<Client>,
     pub(super) files: Arc<dyn FileStore>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) choices: Arc<Choices>,
     pub(super) places: Arc<Places>,
     pub(super) previews: LinkPreviews,
     /// Posts of which a part is shown.
@@ -76,7 +76,7 @@ impl Outgoing for Speaker {
         let message = match &outbound.act {
             Act::Post(content) => self.post(&outbound.id, to, content).await?,
             Act::Edit { message, content } => {
-                self.edit(&outbound.id, to, message, content).await?;
+                self.edit(to, message, content).await?;
                 Some(message.clone())
             }
             // It fades by itself; a frame without words would say that somebody thinks.
@@ -101,6 +101,8 @@ impl Outgoing for Speaker {
                 self.show(&request, SHOW).await?;
                 None
             }
+            // It fades.
+            Act::Rest => None,
             Act::Typing => {
                 let request = encode::typing(to, &self.chat(to)?)?;
                 self.show(&request, SHOW).await?;
@@ -124,7 +126,6 @@ impl Speaker {
         to: &Address,
         content: &Content,
     ) -> Result<Option<MessageId>, SendError> {
-        self.choices.keep(content.choices.iter().map(|choice| &choice.id));
         let content = &self.with_what_is_kept(content).await?;
         let mut done = self.begun().take(id).unwrap_or_default();
         let sent = self.steps(to, content, &mut done).await;
@@ -231,19 +232,19 @@ impl Speaker {
         }
         content.files = kept;
         if !missing.is_empty() {
-            content.text = markdown::append(&content.text, &no_longer_kept(&missing));
+            let text = markdown::markdown(&content.text, content.reading);
+            content.text = markdown::append(&text, &no_longer_kept(&missing));
+            content.reading = Reading::Markdown;
         }
         Ok(content)
     }
 
     async fn edit(
         &self,
-        id: &OutboundId,
         to: &Address,
         message: &MessageId,
         content: &Content,
     ) -> Result<(), SendError> {
-        self.choices.keep(content.choices.iter().map(|choice| &choice.id));
         let chat = self.chat(to)?;
         let request = encode::edit(&chat, message, content, self.previews)?;
         match self.ask(&request, SPEAK).await {
@@ -255,15 +256,6 @@ impl Speaker {
                 return Err(failure.of_act(Repeat::Invisible));
             }
             _ => {}
-        }
-        // A message with text cannot get a file, so that files follow it.
-        if !content.files.is_empty() {
-            let files = Content {
-                files: content.files.clone(),
-                notify: content.notify,
-                ..Content::default()
-            };
-            self.post(id, to, &files).await?;
         }
         Ok(())
     }

@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 use serde_json::{Map, json};
 use talaria_platform::{Ack, Arrival, Arrivals, Batch, Committed, Cursor, LinkError};
 
-use super::albums;
 use super::api::WebhookState;
 use super::client::Client;
 use super::decode;
@@ -24,12 +23,6 @@ const HELD: Duration = Duration::from_secs(30);
 
 /// How much longer than that an answer may take.
 const SLACK: Duration = Duration::from_secs(15);
-
-/// How long the parts of an album may be apart.
-const ALBUM_QUIET: Duration = Duration::from_millis(800);
-
-/// How often the rest of an album is waited for.
-const ALBUM_ROUNDS: u32 = 3;
 
 /// How long Telegram may take to say how much waits for us.
 const ASK: Duration = Duration::from_secs(10);
@@ -48,7 +41,6 @@ pub(super) fn arrivals(
         client,
         ears,
         next: from,
-        waited: None,
         is_held_back: false,
         answers: Arc::default(),
         chores: chores.into_iter().collect(),
@@ -73,20 +65,11 @@ struct Poll {
     /// The first update that is not committed yet. Telegram numbers anew after a quiet week, so that it
     /// can also get smaller.
     next: Option<i64>,
-    /// How the rest of the album at the front was waited for.
-    waited: Option<Waited>,
     /// Whether Telegram had something for us and did not say what.
     is_held_back: bool,
     /// Answers to presses that are committed.
     answers: Arc<Mutex<Vec<Answer>>>,
     chores: FuturesUnordered<Chore>,
-}
-
-/// A wait for the rest of an album.
-struct Waited {
-    rounds: u32,
-    /// How many parts of it were there.
-    parts: usize,
 }
 
 impl Poll {
@@ -113,11 +96,8 @@ impl Poll {
                 })?;
                 numbered.push((number, update));
             }
-            if let Some(batch) = self.batch(numbered) {
-                return Ok(Arrival::Batch(batch));
-            }
-            // The same request again is answered at once, with whatever has come since.
-            self.ears.clock.sleep(ALBUM_QUIET).await;
+            let batch = self.batch(&numbered);
+            return Ok(Arrival::Batch(batch));
         }
     }
 
@@ -133,37 +113,16 @@ impl Poll {
         Ok(waits)
     }
 
-    /// What can be committed of these updates. None when they begin with an album that may go on.
-    fn batch(&mut self, numbered: Vec<(i64, Box<RawValue>)>) -> Option<Batch> {
+    /// What these updates say, with the position behind them.
+    fn batch(&mut self, numbered: &[(i64, Box<RawValue>)]) -> Batch {
         let mut events = Vec::with_capacity(numbered.len());
-        let mut after = None;
-        for (number, update) in &numbered {
-            after = Some(number.saturating_add(1));
+        for (number, update) in numbered {
+            self.next = Some(number.saturating_add(1));
             match self.ears.hear(*number, update) {
-                Heard::Event(event) => events.push((*number, *event)),
+                Heard::Event(event) => events.push(*event),
                 Heard::Nothing { press } => self.answer(press.map(Answer::quiet)),
             }
         }
-        let waited = self.waited.take();
-        if let Some((first, parts)) = albums::unfinished(&events) {
-            let number = events[first].0;
-            let is_front = numbered.first().is_some_and(|(first, _)| *first == number);
-            let grows = waited
-                .as_ref()
-                .is_none_or(|waited| waited.parts < parts && waited.rounds < ALBUM_ROUNDS);
-            if is_front && grows {
-                let rounds = waited.map_or(1, |waited| waited.rounds + 1);
-                self.waited = Some(Waited { rounds, parts });
-                self.next = Some(number);
-                return None;
-            }
-            if !is_front {
-                events.truncate(first);
-                after = Some(number);
-            }
-        }
-        self.next = after;
-        let events = albums::join(events.into_iter().map(|(_, event)| event).collect());
         let presses: Vec<Option<String>> = events.iter().map(|event| event.press.clone()).collect();
         let answers = self.answers.clone();
         let ack = Ack::with(move |Committed(verdicts)| {
@@ -173,11 +132,11 @@ impl Poll {
                 .filter_map(|(at, press)| press.map(|press| Answer::to(press, verdicts.get(at))));
             answers.lock().unwrap_or_else(PoisonError::into_inner).extend(given);
         });
-        Some(Batch {
+        Batch {
             events: events.into_iter().map(|event| event.inbound).collect(),
-            cursor: after.map(|next| cursor(self.ears.us.names.id, next)),
+            cursor: self.next.map(|next| cursor(self.ears.us.names.id, next)),
             ack,
-        })
+        }
     }
 
     fn take_up_answers(&mut self) {

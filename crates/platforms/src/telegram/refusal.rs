@@ -40,7 +40,7 @@ pub(super) enum Repeat {
 /// How long to wait when the API asks for it without saying how long.
 const USUAL_WAIT: Duration = Duration::from_secs(5);
 
-const TOKEN_HINT: &str = "get a token from @BotFather and set it as `token`";
+const TOKEN_HINT: &str = "get a token from @BotFather";
 
 impl Failure {
     pub(super) fn never_left(reason: &str) -> Self {
@@ -92,7 +92,10 @@ impl Failure {
             Self::Call(error) => error.into(),
             Self::Unreadable => LinkError::Lost { reason: "the answer cannot be read".into() },
             Self::Refused(refusal) => match refusal.meaning() {
-                Meaning::Conflict => LinkError::Conflict { reason: refusal.conflict() },
+                Meaning::Conflict => LinkError::Conflict {
+                    problem: refusal.conflict().into(),
+                    hint: ONE_OF_TWO.into(),
+                },
                 Meaning::Unauthorized => LinkError::Unauthorized { reason: refusal.description },
                 _ => LinkError::Lost { reason: refusal.description },
             },
@@ -162,6 +165,9 @@ enum Meaning {
     Broken,
     Refused,
 }
+
+/// What to do where two want to hear the same bot.
+pub(super) const ONE_OF_TWO: &str = "stop one of the two, or give one of the two a bot of its own";
 
 /// The chat, the topic or our place in it is not there any more.
 const GONE: &[&str] = &[
@@ -241,18 +247,10 @@ impl Refusal {
         }
     }
 
-    fn conflict(&self) -> String {
-        let description = &self.description;
-        if self.says(&["webhook"]) {
-            format!(
-                "{description}. Something else has set a webhook for this bot: give one of the two a \
-                 bot of its own"
-            )
-        } else {
-            format!(
-                "{description}. Another program receives this bot's messages: stop it, or give one of \
-                 the two a bot of its own"
-            )
+    fn conflict(&self) -> &'static str {
+        match self.says(&["webhook"]) {
+            true => "another program has set a webhook for this bot",
+            false => "another program reads this bot's updates",
         }
     }
 }
@@ -325,6 +323,7 @@ mod tests {
                 SendError::Gone { .. } => "gone".into(),
                 SendError::Unauthorized { .. } => "unauthorized".into(),
                 SendError::Unreadable { .. } => "unreadable".into(),
+                SendError::Vanished => "vanished".into(),
                 SendError::Rejected { .. } => "rejected".into(),
                 SendError::Unreachable { .. } => "unreachable".into(),
                 SendError::Unconfirmed { .. } => "unsure".into(),
@@ -349,12 +348,12 @@ mod tests {
     #[test]
     fn a_conflict_says_what_to_do() {
         for (description, hint) in [
-            ("Conflict: terminated by other getUpdates request", "Another program"),
+            ("Conflict: terminated by other getUpdates request", "reads this bot's updates"),
             ("Conflict: can't use getUpdates method while webhook is active", "a webhook"),
         ] {
             let error = refusal(409, description).of_link();
-            let LinkError::Conflict { reason } = &error else { panic!("{error:?}") };
-            assert!(reason.contains(hint) && reason.contains("a bot of its own"), "{reason}");
+            let LinkError::Conflict { problem, hint: todo } = &error else { panic!("{error:?}") };
+            assert!(problem.contains(hint) && todo.contains("a bot of its own"), "{error:?}");
         }
     }
 

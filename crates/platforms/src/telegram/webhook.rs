@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::Body;
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use futures::future::BoxFuture;
@@ -17,8 +17,8 @@ use serde_json::{Map, json};
 use sha2::{Digest, Sha256};
 use talaria_clock::Clock;
 use talaria_model::{Secret, Timestamp};
-use talaria_platform::{Ack, Arrival, Arrivals, Batch, Committed, LinkError};
-use tokio::sync::{mpsc, oneshot};
+use talaria_platform::{Arrival, Arrivals, Batch, LinkError};
+use tokio::sync::mpsc;
 
 use super::api::WebhookState;
 use super::client::Client;
@@ -27,7 +27,8 @@ use super::ears::{Ears, HEARD, Heard};
 use super::encode::arguments;
 use super::poll::Chore;
 use super::presses::Answer;
-use super::refusal::Failure;
+use super::refusal::{Failure, ONE_OF_TWO};
+use crate::wire::handover::hand_over;
 
 /// Telegram's own updates are at most half as long.
 const LONGEST: usize = 1024 * 1024;
@@ -69,10 +70,7 @@ pub(super) fn listen(
     let (heard, waiting) = mpsc::channel(WAITING);
     let clock = ears.clock.clone();
     let gate = Arc::new(Gate { client: client.clone(), ears, secret, heard });
-    let routes = Router::new()
-        .route("/webhook", post(update))
-        .layer(DefaultBodyLimit::max(LONGEST))
-        .with_state(gate);
+    let routes = Router::new().route("/webhook", post(update)).with_state(gate);
     let probe = Probe { client, since: clock.now(), clock, url };
     let chores = chores.into_iter().collect();
     let calls = Calls { waiting, probing: probe.later(), chores };
@@ -87,10 +85,14 @@ struct Gate {
 }
 
 /// Takes an update in. The body of the answer stays empty: Telegram would carry out what it says.
-async fn update(State(gate): State<Arc<Gate>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn update(State(gate): State<Arc<Gate>>, headers: HeaderMap, body: Body) -> StatusCode {
+    // Nobody else's bytes are read.
     if !is_telegram(&headers, &gate.secret) {
         return StatusCode::FORBIDDEN;
     }
+    let Ok(body) = axum::body::to_bytes(body, LONGEST).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE;
+    };
     let Ok(update) = serde_json::from_slice::<Box<RawValue>>(&body) else {
         return StatusCode::BAD_REQUEST;
     };
@@ -104,23 +106,16 @@ async fn update(State(gate): State<Arc<Gate>>, headers: HeaderMap, body: Bytes) 
             return StatusCode::OK;
         }
     };
-    let (stored, committed) = oneshot::channel();
-    let ack = Ack::with(move |Committed(verdicts)| {
-        // Nobody waits any more when Telegram has hung up; it will post again.
-        let _ = stored.send(verdicts);
-    });
-    let batch = Batch { events: vec![event.inbound], cursor: None, ack };
-    if gate.heard.send(batch).await.is_err() {
-        return StatusCode::SERVICE_UNAVAILABLE;
-    }
-    match committed.await {
-        Ok(verdicts) => {
+    let put = |batch| gate.heard.try_send(batch).is_ok();
+    let events = vec![event.inbound];
+    match hand_over(events, None, gate.ears.clock.as_ref(), put).await {
+        Some(verdicts) => {
             if let Some(press) = event.press {
                 Answer::to(press, verdicts.first()).give(&gate.client).await;
             }
             StatusCode::OK
         }
-        Err(_) => StatusCode::SERVICE_UNAVAILABLE,
+        None => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
@@ -201,10 +196,10 @@ impl Probe {
     fn read(&self, state: &WebhookState, since: Timestamp) -> Result<Reached, LinkError> {
         if state.url != self.url {
             return Err(LinkError::Conflict {
-                reason:
-                    "this bot's updates are sent to another address. Something else has changed \
-                         its webhook: give one of the two a bot of its own"
-                        .into(),
+                problem: "this bot's updates are sent to another address: something else has \
+                          changed its webhook"
+                    .into(),
+                hint: ONE_OF_TWO.into(),
             });
         }
         let failed =

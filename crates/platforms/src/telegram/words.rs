@@ -27,6 +27,8 @@ pub(super) struct Words {
     pub(super) text: String,
     /// Whether it names us.
     pub(super) names_us: bool,
+    /// Whether it names another bot.
+    pub(super) names_another_bot: bool,
     pub(super) command: Command,
 }
 
@@ -67,6 +69,11 @@ pub(super) fn read(text: &str, entities: &[Entity], us: &Names) -> Words {
             "text_mention" if entity.user.as_ref().is_some_and(|user| us.is(user)) => {
                 words.names_us = true;
                 changes.push(Change { from, to: behind_name(text, to), with: String::new() });
+            }
+            // Names of bots end like that, and nobody else's may.
+            "mention" if written.to_lowercase().ends_with("bot") => words.names_another_bot = true,
+            "text_mention" if entity.user.as_ref().is_some_and(|user| user.is_bot) => {
+                words.names_another_bot = true;
             }
             "bot_command" => {
                 let begins = text[..from].trim().is_empty();
@@ -147,8 +154,23 @@ mod tests {
     }
 
     fn check(text: &str, entities: Value, expected: &str, names_us: bool, command: Command) {
-        let words = read_json(text, entities);
-        assert_eq!(words, Words { text: expected.into(), names_us, command }, "{text}");
+        let Words { text: read, names_us: named, command: given, .. } = read_json(text, entities);
+        assert_eq!((read.as_str(), named, given), (expected, names_us, command), "{text}");
+    }
+
+    #[test]
+    fn other_bots_are_known_by_the_end_of_their_names() {
+        let mention = |length| json!([{ "type": "mention", "offset": 0, "length": length }]);
+        let bot = json!([{ "type": "text_mention", "offset": 0, "length": 3,
+            "user": { "id": 7, "is_bot": true } }]);
+        for (text, entities, expected) in [
+            ("@Other_Bot hi", mention(10), true),
+            ("@tally_bot hi", mention(10), false),
+            ("@bob hi", mention(4), false),
+            ("Bob what now", bot, true),
+        ] {
+            assert_eq!(read_json(text, entities).names_another_bot, expected, "{text}");
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Archive, Arrival, Bursts, ConnectError, FileStore, Identity, Incoming, Link, Outgoing,
-    Platform, Ports, SendError, Spec, Startup, Surface,
+    Platform, Ports, SendError, Senders, Spec, Startup, Surface,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -69,7 +69,7 @@ impl Platform for Terminal {
             edits: Edits::Never,
             drafts: Drafts::Every(Duration::from_millis(50)),
             deletes: Deletes::Never,
-            choices: Choices::Buttons { max: 9 },
+            choices: Choices::Buttons { max: 9, id: 512 },
             reactions: Reactions::Never,
             marks: Marks::Never,
             pace: Pace::FREE,
@@ -87,6 +87,7 @@ impl Platform for Terminal {
         bursts: Bursts::NONE,
         ids: Ids::Hideable,
         identity: Identity::Operator,
+        senders: Senders::ANY,
         startup: Startup::Always,
         asks: &[],
         guide: include_str!("guide.md"),
@@ -194,7 +195,8 @@ impl Outgoing for Desk {
             | Act::Delete { .. }
             | Act::React { .. }
             | Act::Mark { .. }
-            | Act::Typing => {
+            | Act::Typing
+            | Act::Rest => {
                 let reason = "a terminal cannot change what it has shown".into();
                 return Err(SendError::Rejected { reason });
             }

@@ -150,7 +150,7 @@ impl Desk {
             id: Some(id.clone()),
             position: None,
             kind,
-            text: content.text.clone(),
+            text: talaria_render::markdown(&content.text, content.reading).into_owned(),
             files: content.files.clone(),
             choices: content.choices.clone(),
             doing,
@@ -209,12 +209,12 @@ fn remembered(Recorded { position, entry }: Recorded, doing: Doing) -> Option<Ev
             let posted = Posted { id: sent, position, kind, text, files, choices, doing };
             shown.then_some(Event::Posted(posted))
         }
-        EntryBody::Noticed { text, choices, sent } => Some(Event::Posted(Posted {
+        EntryBody::Noticed { text, choices, files, sent } => Some(Event::Posted(Posted {
             id: Some(sent),
             position,
             kind,
             text,
-            files: Vec::new(),
+            files,
             choices,
             doing,
         })),

@@ -277,7 +277,12 @@ fn summary(text: &str) -> EntryBody {
 }
 
 fn noticed(text: &str, delivery: u32) -> EntryBody {
-    EntryBody::Noticed { text: text.into(), choices: Vec::new(), sent: id(delivery) }
+    EntryBody::Noticed {
+        text: text.into(),
+        choices: Vec::new(),
+        files: Vec::new(),
+        sent: id(delivery),
+    }
 }
 
 const MESSAGES: &str = "/conversations/main/messages";

@@ -10,6 +10,7 @@ use talaria_model::{
     MessageId, OutboundId, Timestamp,
 };
 use talaria_platform::Recorded;
+use talaria_render::markdown;
 
 /// How much of a tool's arguments and output the page is shown.
 const TOOL_EXCERPT: usize = 4000;
@@ -170,8 +171,8 @@ impl Spoken {
     fn of(delivery: Option<String>, content: &Content) -> Self {
         Self {
             delivery,
-            html: html(&content.text),
-            text: content.text.clone(),
+            html: html(&markdown(&content.text, content.reading)),
+            text: markdown(&content.text, content.reading).into_owned(),
             files: content.files.clone(),
             choices: content.choices.clone(),
         }
@@ -196,8 +197,8 @@ impl From<Recorded> for Item {
                 let spoken = Spoken::of(sent.as_ref().map(delivery), &content);
                 ItemBody::Posted { spoken, calls: calls.collect() }
             }
-            EntryBody::Noticed { text, choices, sent } => {
-                let content = Content { text, choices, ..Content::default() };
+            EntryBody::Noticed { text, choices, files, sent } => {
+                let content = Content { text, choices, files, ..Content::default() };
                 let spoken = Spoken::of(Some(delivery(&sent)), &content);
                 ItemBody::Posted { spoken, calls: Vec::new() }
             }

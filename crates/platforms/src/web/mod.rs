@@ -34,7 +34,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Archive, Arrival, Bursts, ConnectError, FileStore, Identity, Incoming, Link, MenuItem,
-    Outgoing, Platform, Ports, SendError, Spec, Startup, Surface,
+    Outgoing, Platform, Ports, SendError, Senders, Spec, Startup, Surface,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
@@ -86,7 +86,7 @@ impl Platform for Web {
             edits: Edits::Every(Duration::from_millis(100)),
             drafts: Drafts::Every(Duration::from_millis(80)),
             deletes: Deletes::Anytime,
-            choices: Choices::Buttons { max: 12 },
+            choices: Choices::Buttons { max: 12, id: 512 },
             reactions: Reactions::Never,
             marks: Marks::Never,
             pace: Pace::FREE,
@@ -104,6 +104,7 @@ impl Platform for Web {
         bursts: Bursts::NONE,
         ids: Ids::Hideable,
         identity: Identity::Operator,
+        senders: Senders::ANY,
         startup: Startup::Always,
         asks: &[],
         guide: include_str!("guide.md"),
@@ -206,6 +207,8 @@ impl Outgoing for Site {
                 self.feed.publish(|| PageEvent::deleted(conversation, message));
             }
             Act::Typing => self.feed.publish(|| PageEvent::typing(conversation)),
+            // It fades.
+            Act::Rest => {}
             Act::React { .. } | Act::Mark { .. } => {
                 return Err(SendError::Rejected { reason: "the page shows no reactions".into() });
             }

@@ -1,6 +1,7 @@
 //! Requests to a vendor. Every answer is bounded, every wait has an end, and a failure says whether the
 //! request can have arrived.
 
+use std::error::Error;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -49,6 +50,14 @@ pub(crate) enum CallError {
     Unanswered(String),
 }
 
+impl CallError {
+    /// As it stands behind words that say that there was no answer.
+    fn reason(self) -> String {
+        let (Self::Unreachable(reason) | Self::Unanswered(reason)) = self;
+        reason
+    }
+}
+
 impl From<CallError> for SendError {
     fn from(error: CallError) -> Self {
         match error {
@@ -60,19 +69,19 @@ impl From<CallError> for SendError {
 
 impl From<CallError> for ConnectError {
     fn from(error: CallError) -> Self {
-        Self::Unreachable { reason: error.to_string() }
+        Self::Unreachable { reason: error.reason() }
     }
 }
 
 impl From<CallError> for LinkError {
     fn from(error: CallError) -> Self {
-        Self::Lost { reason: error.to_string() }
+        Self::Lost { reason: error.reason() }
     }
 }
 
 impl From<CallError> for FetchError {
     fn from(error: CallError) -> Self {
-        Self::Unreachable { reason: error.to_string() }
+        Self::Unreachable { reason: error.reason() }
     }
 }
 
@@ -102,7 +111,7 @@ fn make(builder: reqwest::ClientBuilder) -> Result<Client, String> {
         .http2_keep_alive_timeout(Duration::from_secs(10))
         .http2_keep_alive_while_idle(true)
         .build()
-        .map_err(|error| without_address(error).to_string())
+        .map_err(told)
 }
 
 fn is_this_machine(url: &Url) -> bool {
@@ -119,8 +128,7 @@ pub(crate) async fn call(request: RequestBuilder, limit: Duration) -> Result<Rep
     let mut body = Vec::new();
     let mut pieces = response.bytes_stream();
     while let Some(piece) = pieces.next().await {
-        let piece =
-            piece.map_err(|error| CallError::Unanswered(without_address(error).to_string()))?;
+        let piece = piece.map_err(|error| CallError::Unanswered(told(error)))?;
         if body.len() + piece.len() > LARGEST {
             return Err(CallError::Unanswered(format!(
                 "the answer is larger than {LARGEST} bytes"
@@ -144,11 +152,38 @@ pub(crate) async fn stream(
     Ok((status, headers, pieces.boxed()))
 }
 
+/// The bytes, and an error behind as many as there may be.
+pub(crate) fn bounded(bytes: ByteStream, most: u64) -> ByteStream {
+    let mut left = most;
+    let counted = bytes.map(move |piece| {
+        let piece = piece?;
+        let too_large = || std::io::Error::other(format!("the file is larger than {most} bytes"));
+        left = left.checked_sub(piece.len() as u64).ok_or_else(too_large)?;
+        Ok(piece)
+    });
+    counted.boxed()
+}
+
 fn failed(error: reqwest::Error) -> CallError {
     // A kept connection that turned out to be closed is replaced by the client itself.
     let never_left = error.is_connect() || error.is_builder();
-    let reason = without_address(error).to_string();
+    let reason = told(error);
     if never_left { CallError::Unreachable(reason) } else { CallError::Unanswered(reason) }
+}
+
+/// What went wrong, down to its cause: the words of the outermost error alone say nothing.
+fn told(error: reqwest::Error) -> String {
+    let error = without_address(error);
+    let mut told = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        let words = deeper.to_string();
+        if !told.contains(&words) {
+            told = format!("{told}: {words}");
+        }
+        cause = deeper.source();
+    }
+    told
 }
 
 /// Addresses can contain tokens.

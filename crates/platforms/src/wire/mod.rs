@@ -1,5 +1,10 @@
 //! What platforms share that speak HTTP or WebSocket to their vendor: connections with deadlines and
-//! bounds, and errors that say whether a request can have arrived.
+//! bounds, and errors that say whether a request can have arrived. And what each of them would write once
+//! more: `recent` remembers a bounded number of things, `registered` knows what was registered with a
+//! vendor, `handover` answers a request when what it brought is safe.
 
+pub(crate) mod handover;
 pub(crate) mod http;
+pub(crate) mod recent;
+pub(crate) mod registered;
 pub(crate) mod socket;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use talaria_agent::Sight;
 use talaria_model::Secret;
 use talaria_providers::{
     Chain, ChooseError, Chosen, Endpoint, Found, Wanted, Why, Wire, choose, must_look,
@@ -357,4 +358,26 @@ fn every_reason_is_a_plain_sentence() {
         Why::KeyInEnvironment { variable }.to_string(),
         "OPENAI_API_KEY is set in the environment"
     );
+}
+
+#[test]
+fn who_sees_pictures_is_known_or_said() {
+    let sight = |wanted: &Wanted| {
+        let environment = &["OPENAI_API_KEY=o", "GROQ_API_KEY=g"];
+        decide(wanted, environment, &[]).unwrap().first.settings.sight
+    };
+    let said = |name: &str, sight| {
+        let endpoint = Endpoint {
+            base_url: Some("http://127.0.0.1:1234/v1".into()),
+            model: Some("m".into()),
+            sight,
+            ..Endpoint::default()
+        };
+        Wanted { providers: BTreeMap::from([(name.to_owned(), endpoint)]), ..model(name) }
+    };
+    assert_eq!(sight(&model("openai")), Sight::Pictures);
+    assert_eq!(sight(&model("groq")), Sight::TextOnly);
+    assert_eq!(sight(&said("home", None)), Sight::TextOnly);
+    assert_eq!(sight(&said("home", Some(Sight::Pictures))), Sight::Pictures);
+    assert_eq!(sight(&said("openai", Some(Sight::TextOnly))), Sight::TextOnly);
 }

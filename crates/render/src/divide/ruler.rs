@@ -84,12 +84,14 @@ impl Ruler {
 
     /// Whether a source fits into one part, of which these are the blocks.
     pub(super) fn fits(&self, source: &str, blocks: &[Block]) -> bool {
-        let fits = match self.dialect {
+        if self.is_too_heavy(blocks) {
+            return false;
+        }
+        match self.dialect {
             // Markdown is sent as it was written.
             Dialect::Markdown => self.limit.fits(source),
             _ => self.measure_as_it_is(blocks).fits(self.room()),
-        };
-        fits && !self.is_too_heavy(blocks)
+        }
     }
 
     /// How much a part is too long once somebody reads and renders it. That can be more than what its

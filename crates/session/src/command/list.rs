@@ -254,9 +254,17 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         command: Command::Verbose,
         name: "verbose",
-        arguments: "[off|names|arguments]",
+        arguments: "[off|new|all|verbose]",
         category: Settings,
         help: "choose how much is told of what tools do",
+        ..PLAIN
+    },
+    CommandSpec {
+        command: Command::Voice,
+        name: "voice",
+        arguments: "[on|tts|off|status]",
+        category: Settings,
+        help: "choose which answers are also spoken: those to voice messages, all, or none",
         ..PLAIN
     },
     CommandSpec {

@@ -3,7 +3,7 @@
 mod list;
 mod near;
 
-use talaria_model::{Addressed, Inbound, InboundKind, SenderId};
+use talaria_model::{Addressed, Inbound, InboundKind, Message, SenderId};
 
 use crate::rules::Tiers;
 pub use list::COMMANDS;
@@ -69,6 +69,8 @@ pub enum Command {
     Usage,
     /// Chooses how much is told of what tools do.
     Verbose,
+    /// Chooses which answers are also spoken.
+    Voice,
     /// Tells who is asking, and what they may do.
     Whoami,
 }
@@ -275,6 +277,14 @@ pub(crate) fn parse<'a>(text: &str, quick: &'a [QuickCommand]) -> Parsed<'a> {
     }
 }
 
+/// The same of a message. What somebody passed on are the words of another: they command nobody.
+pub(crate) fn given<'a>(message: &Message, quick: &'a [QuickCommand]) -> Parsed<'a> {
+    match &message.forwarded {
+        Some(_) => Parsed::Words,
+        None => parse(&message.text, quick),
+    }
+}
+
 /// Whether an event must reach a session whatever it is doing and however much waits before it.
 pub fn is_control(inbound: &Inbound) -> bool {
     match &inbound.kind {
@@ -283,7 +293,7 @@ pub fn is_control(inbound: &Inbound) -> bool {
         InboundKind::Said(message) => {
             message.addressed == Addressed::ToUs
                 && matches!(
-                    parse(&message.text, &[]),
+                    given(message, &[]),
                     Parsed::Command { spec, .. } if spec.running == WhileRunning::Jumps
                 )
         }
@@ -408,6 +418,17 @@ mod tests {
         ] {
             check(text, expected);
         }
+    }
+
+    #[test]
+    fn nobody_commands_in_the_words_of_another() {
+        for forwarded in [Some(talaria_model::Author::Us), Some(talaria_model::Author::Unknown)] {
+            let message = Message { text: "/stop".into(), forwarded, ..Message::default() };
+            assert!(matches!(given(&message, &[]), Parsed::Words));
+            let said = crate::tests::said("alice", "");
+            assert!(!is_control(&Inbound { kind: InboundKind::Said(message), ..said }));
+        }
+        assert!(is_control(&crate::tests::said("alice", "/stop")));
     }
 
     #[test]

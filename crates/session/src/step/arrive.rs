@@ -24,7 +24,7 @@ impl Step<'_> {
                 self.stop_all_before(seq);
             }
             InboundKind::Pressed(choice) => self.pressed(seq, from, choice),
-            InboundKind::Said(message) if message.addressed == Addressed::ToOthers => {
+            InboundKind::Said(message) if message.addressed != Addressed::ToUs => {
                 self.overhear(seq, &from, &message);
             }
             InboundKind::Said(message) => self.said(waiting(seq, from, to, message)),
@@ -45,7 +45,7 @@ impl Step<'_> {
                     let changed = waiting(seq, inbound.from, inbound.to, message);
                     match parts.iter_mut().find(|part| is_edition_of(&changed, part)) {
                         Some(part) => {
-                            part.message.text = changed.message.text;
+                            change(&mut part.message, changed.message);
                             self.close(seq, Closed::Handled);
                         }
                         None => self.edited(changed),
@@ -57,7 +57,7 @@ impl Step<'_> {
         let rules = self.session.rules.clone();
         let are_words = parts
             .iter()
-            .all(|part| matches!(command::parse(&part.message.text, &rules.quick), Parsed::Words));
+            .all(|part| matches!(command::given(&part.message, &rules.quick), Parsed::Words));
         if let (Some(last), true) = (parts.last(), self.is_idle() && are_words) {
             self.session.at = last.to.clone();
             let expiry = self.session.expired(self.now);
@@ -95,7 +95,7 @@ impl Step<'_> {
         let mut waiting = self.session.waiting.iter_mut();
         match waiting.find(|said| is_edition_of(&changed, said)) {
             Some(said) => {
-                said.message.text = changed.message.text;
+                change(&mut said.message, changed.message);
                 self.close(changed.seq, Closed::Handled);
             }
             None if self.session.rules.edits == Edits::Answered => {
@@ -119,6 +119,14 @@ impl Step<'_> {
 
 fn waiting(seq: Seq, from: Sender, to: talaria_model::Address, message: Message) -> Waiting {
     Waiting { seq, from, to, message, joins: Joins::Burst }
+}
+
+/// A message says what its newest edition says. An edition without files leaves those that there are.
+fn change(said: &mut Message, changed: Message) {
+    said.text = changed.text;
+    if !changed.files.is_empty() || !changed.unfetched.is_empty() {
+        (said.files, said.unfetched) = (changed.files, changed.unfetched);
+    }
 }
 
 /// Whether something is another edition of what was said.

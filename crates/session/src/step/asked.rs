@@ -10,10 +10,10 @@ use crate::event::{Effect, Request, Told};
 use crate::session::{Asked, Waiting};
 
 /// How many requests may be open at once.
-const MOST_ASKED: usize = 16;
+pub(super) const MOST_ASKED: usize = 16;
 
 /// How long a request may take.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
 impl Step<'_> {
     /// Asks the gateway. The row stays the session's own until the answer is there.
@@ -40,6 +40,13 @@ impl Step<'_> {
             return;
         };
         let asked = self.session.asked.remove(place);
+        if let Request::Speak(_) = asked.request {
+            // Otherwise what is written says it all.
+            if let Told::Spoken(file) = told {
+                self.spoken(asked.to, file);
+            }
+            return;
+        }
         self.session.at = asked.to.clone();
         match (told, &asked.request) {
             (Told::Said(said), &Request::Recall { from, .. }) => {
@@ -55,7 +62,7 @@ impl Step<'_> {
             (Told::Life(_) | Told::Elsewhere(_), _) => {
                 self.notice("I have begun something else; `/stop` it first.")
             }
-            (Told::Said(_), _) => {}
+            (Told::Said(_) | Told::Spoken(_) | Told::Unspoken, _) => {}
         }
         self.close(asked.seq, Closed::Handled);
     }
@@ -63,8 +70,13 @@ impl Step<'_> {
     /// Nobody is kept waiting for an answer that does not come.
     pub(super) fn give_up_asking(&mut self) {
         let now = self.now;
+        let is_late = |asked: &Asked| asked.expires <= now;
+        // Nobody waits for a voice who can read.
+        let goes_silent =
+            |asked: &Asked| matches!(asked.request, Request::Speak(_)) && is_late(asked);
+        self.session.asked.retain(|asked| !goes_silent(asked));
         let overdue: Vec<Asked> =
-            self.session.asked.extract_if(.., |asked| asked.expires <= now).collect();
+            self.session.asked.extract_if(.., |asked| is_late(asked)).collect();
         for asked in overdue {
             self.session.at = asked.to;
             self.close(asked.seq, Closed::Ignored("the request was not answered in time"));
@@ -102,7 +114,7 @@ impl Step<'_> {
     }
 }
 
-fn asking(asked: &Asked) -> Effect {
+pub(super) fn asking(asked: &Asked) -> Effect {
     Effect::Ask {
         seq: asked.seq,
         from: asked.from.clone(),

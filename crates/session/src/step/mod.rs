@@ -8,12 +8,15 @@
 //! - `obey`: commands
 //! - `lives`: one life of the conversation gives way to another
 //! - `asked`: what the gateway is asked for
+//! - `aloud`: what was said aloud, and what is
 //! - `restart`: time passes and processes end
 
+mod aloud;
 mod arrive;
 mod asked;
 mod lives;
 mod obey;
+mod progress;
 mod question;
 mod restart;
 mod say;

@@ -86,6 +86,7 @@ impl Step<'_> {
             Command::Reasoning => self.reasoning(said, &arguments),
             Command::Verbose => self.verbose(said, &arguments),
             Command::Footer => self.footer(said, &arguments),
+            Command::Voice => self.voice(said, &arguments),
             Command::Approve => self.judged(said, Verdict::Approve, arguments),
             Command::Deny => self.judged(said, Verdict::Deny, arguments),
             Command::Resume if arguments.is_empty() => self.ask(said, Request::Lives),
@@ -254,28 +255,34 @@ impl Step<'_> {
     }
 
     fn verbose(&mut self, said: Waiting, word: &str) {
-        let next = match (word, self.session.preferences.verbosity) {
-            ("off", _) | ("", Verbosity::Arguments) => Some(Verbosity::Off),
-            ("names", _) | ("", Verbosity::Off) => Some(Verbosity::Names),
-            ("arguments", _) | ("", Verbosity::Names) => Some(Verbosity::Arguments),
+        let preferences = &mut self.session.preferences;
+        let verbosity = preferences.verbosity.unwrap_or(self.session.rules.verbosity);
+        let next = match (word, verbosity) {
+            ("off", _) | ("", Verbosity::Verbose) => Some(Verbosity::Off),
+            ("new", _) | ("", Verbosity::Off) => Some(Verbosity::New),
+            ("all", _) | ("", Verbosity::New) => Some(Verbosity::All),
+            ("verbose", _) | ("", Verbosity::All) => Some(Verbosity::Verbose),
             _ => None,
         };
         let Some(verbosity) = next else {
-            return self.answer(said, "Say `off`, `names` or `arguments`.");
+            return self.answer(said, "Say `off`, `new`, `all` or `verbose`.");
         };
-        self.session.preferences.verbosity = verbosity;
+        preferences.verbosity = Some(verbosity);
         self.answer(
             said,
             match verbosity {
                 Verbosity::Off => "I do not tell which tools I call.",
-                Verbosity::Names => "I tell which tools I call.",
-                Verbosity::Arguments => "I tell which tools I call, and with what.",
+                Verbosity::New => "I tell which tool I call when it is another one.",
+                Verbosity::All => "I tell which tools I call.",
+                Verbosity::Verbose => "I tell which tools I call, and with what.",
             },
         );
     }
 
     fn footer(&mut self, said: Waiting, word: &str) {
-        let next = match (word, self.session.preferences.footer) {
+        let preferences = &mut self.session.preferences;
+        let footer = preferences.footer.unwrap_or(self.session.rules.footer);
+        let next = match (word, footer) {
             ("on", _) | ("", Footer::Off) => Some(Footer::On),
             ("off", _) | ("", Footer::On) => Some(Footer::Off),
             _ => None,
@@ -283,7 +290,7 @@ impl Step<'_> {
         let Some(footer) = next else {
             return self.answer(said, "Say `on` or `off`.");
         };
-        self.session.preferences.footer = footer;
+        preferences.footer = Some(footer);
         self.answer(
             said,
             match footer {
@@ -331,6 +338,9 @@ impl Step<'_> {
         }
         if let Some(effort) = session.preferences.effort {
             lines.push(format!("- effort `{effort}`"));
+        }
+        if let Some(aloud) = self.aloud() {
+            lines.push(format!("- {}", aloud.told()));
         }
         match session.background.len() {
             0 => {}

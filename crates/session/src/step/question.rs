@@ -39,7 +39,7 @@ impl Step<'_> {
         };
         if let Some(sent) = self.speak(content) {
             let (text, choices) = (question.text.clone(), question.choices.clone());
-            self.record(EntryBody::Noticed { text, choices, sent });
+            self.record(EntryBody::Noticed { text, choices, files: Vec::new(), sent });
         }
         match std::mem::replace(&mut self.session.phase, Phase::Idle) {
             Phase::Thinking(hand) => {
@@ -61,16 +61,14 @@ impl Step<'_> {
     }
 
     pub(super) fn pressed(&mut self, seq: Seq, from: Sender, choice: ChoiceId) {
-        let label = match &self.session.phase {
-            Phase::Asking { question, hand, .. } if hand.from.is(&from) => question
-                .choices
-                .iter()
-                .find(|offered| offered.id == choice)
-                .map(|offered| offered.label.clone()),
+        let chosen = match &self.session.phase {
+            Phase::Asking { question, hand, .. } if hand.from.is(&from) => {
+                question.choices.iter().find(|offered| offered.id.is_named(&choice)).cloned()
+            }
             _ => None,
         };
-        match label {
-            Some(text) => {
+        match chosen {
+            Some(Choice { id: choice, label: text }) => {
                 let (to, message) =
                     (self.session.at.clone(), Message { text, ..Message::default() });
                 let said = Waiting { seq, from, to, message, joins: Joins::Burst };
@@ -85,7 +83,7 @@ impl Step<'_> {
 
     pub(super) fn answered_in_words(&mut self, said: Waiting) {
         let Phase::Asking { question, .. } = &self.session.phase else { return };
-        let answer = understood(question, &said.message.text);
+        let answer = understood(question, &said.message.words());
         self.answered(said, answer);
     }
 
@@ -142,10 +140,16 @@ fn understood(question: &Question, text: &str) -> Answer {
         .parse::<usize>()
         .ok()
         .and_then(|number| question.choices.get(number.checked_sub(1)?));
-    let by_label =
-        || question.choices.iter().find(|choice| choice.label.trim().eq_ignore_ascii_case(text));
+    // Who speaks is written down in sentences.
+    let bare = text.trim_end_matches(['.', '!']);
+    let by_label = || {
+        let is_meant = |choice: &&Choice| {
+            [text, bare].iter().any(|said| choice.label.trim().eq_ignore_ascii_case(said))
+        };
+        question.choices.iter().find(is_meant)
+    };
     let by_meaning = || {
-        let said = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+        let said = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(bare));
         match (said(&YES), said(&NO)) {
             (true, _) => choice_like(question, &YES),
             (_, true) => choice_like(question, &NO),

@@ -84,7 +84,8 @@ impl Step<'_> {
                     to me, and I go on.";
         if let Some(sent) = self.speak(Content::text(text)) {
             let text = text.to_owned();
-            self.record(EntryBody::Noticed { text, choices: Vec::new(), sent });
+            let (choices, files) = (Vec::new(), Vec::new());
+            self.record(EntryBody::Noticed { text, choices, files, sent });
         }
         let reason = match ended {
             Ended::Cleanly => ResumeReason::ShutdownTimeout,

@@ -53,7 +53,8 @@ impl Step<'_> {
         let act = Act::Post(Content { notify, ..Content::text(text.clone()) });
         let to = self.session.at.clone();
         self.effects.push(Effect::Post(Outbound { id: sent.clone(), to, act }));
-        self.record_in(None, EntryBody::Noticed { text, choices: Vec::new(), sent });
+        let (choices, files) = (Vec::new(), Vec::new());
+        self.record_in(None, EntryBody::Noticed { text, choices, files, sent });
     }
 
     /// Records what a person typed that is not for the model.
@@ -61,7 +62,7 @@ impl Step<'_> {
         let Waiting { from, message, .. } = said;
         self.record(EntryBody::Aside {
             from,
-            text: message.text,
+            text: message.words().into_owned(),
             files: message.files,
             message: message.id,
         });

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use talaria_model::{
     Address, AgentEvent, Attended, Content, Cost, EntryBody, Extent, Failure, FileRef, Message,
-    Notify as Aloudness, OutboundId, Sender, Seq, Task, ToolCall, TurnId, Usage, Word, Work,
+    Notify as Aloudness, OutboundId, Sender, Seq, Task, TurnId, Usage, Word, Work,
 };
 
 use super::Step;
+use super::aloud::medium;
 use super::say::shortened;
 use super::words::shares_turn;
 use crate::event::{Effect, Passed, Start};
 use crate::heard::{heard, interrupt_note, reset_note, resume_note, skills_note, speaker};
 use crate::life::{Activity, During, Happening, Life, ResetReason};
 use crate::reset::{Expiry, Notify};
-use crate::session::{Footer, Joins, Mark, Note, Phase, Session, TurnInHand, Verbosity, Waiting};
+use crate::session::{Footer, Joins, Mark, Note, Phase, Session, TurnInHand, Waiting};
+use crate::voice::Medium;
 use crate::{Continuity, Retired, reply};
 
 /// How many turns can be undone.
@@ -22,9 +24,6 @@ const MOST_MARKS: usize = 32;
 
 /// The most that is kept of what began a turn, to tell which one is undone.
 const LONGEST_MARK: usize = 60;
-
-/// The most of a call's arguments that is told.
-const LONGEST_ARGUMENTS: usize = 200;
 
 impl Step<'_> {
     /// Everything that waits for the same answer becomes one turn. `expiry` says whether the
@@ -85,8 +84,10 @@ impl Step<'_> {
             to,
             seqs: group.iter().flat_map(|said| said.seqs.iter().copied()).collect(),
             answers: group.iter().find_map(|said| said.message.id.clone()),
+            medium: medium(&group),
             steers: Vec::new(),
             started: Vec::new(),
+            told_of: None,
             answered: None,
             channel_prompt: prompts,
             skills: skills.map(|said| said.message.skills.clone()).unwrap_or_default(),
@@ -108,6 +109,9 @@ impl Step<'_> {
             hand.answers = before.answers.or(hand.answers);
             hand.channel_prompt = hand.channel_prompt.or(before.channel_prompt);
             hand.skills = before.skills;
+            if hand.medium.is_writing() {
+                hand.medium = before.medium;
+            }
             hand.began = before.began;
             hand.usage = before.usage;
             hand.cost = before.cost;
@@ -143,8 +147,9 @@ impl Step<'_> {
     /// Remembers where a turn begins, so that it can be taken back.
     fn mark(&mut self, hand: &TurnInHand, group: &[Saying]) {
         let entry = self.session.entries + 1;
-        let text = group.iter().map(|said| said.message.text.trim()).find(|text| !text.is_empty());
-        let said = shortened(text.unwrap_or_default(), LONGEST_MARK);
+        let text =
+            group.iter().map(|said| said.message.words()).find(|text| !text.trim().is_empty());
+        let said = shortened(&text.unwrap_or_default(), LONGEST_MARK);
         let marks = &mut self.session.marks;
         marks.drain(..(marks.len() + 1).saturating_sub(MOST_MARKS));
         marks.push(Mark { entry, by: Some(hand.from.lasting().clone()), said });
@@ -174,18 +179,16 @@ impl Step<'_> {
         for seq in seqs {
             self.effects.push(Effect::Bind { seq, turn: turn.clone() });
         }
-        self.call_after(&message.text);
+        let text = message.words().into_owned();
+        self.call_after(&text);
         let heard = match read {
-            Read::Anew => self.as_read(&from, &message, notes),
+            Read::Anew => {
+                self.echo(&message);
+                self.as_read(&from, &message, notes)
+            }
             Read::As(heard) => heard,
         };
-        let body = EntryBody::Said {
-            from,
-            text: message.text,
-            files: message.files,
-            heard,
-            message: message.id,
-        };
+        let body = EntryBody::Said { from, text, files: message.files, heard, message: message.id };
         self.record_in(Some(turn.clone()), body);
     }
 
@@ -333,6 +336,9 @@ impl Step<'_> {
                 true => None,
                 false => self.speak(self.signed(said, &files)),
             };
+            if sent.is_some() {
+                self.say_aloud(said, &files);
+            }
             let (calls, extent) = (Vec::new(), Extent::Whole);
             self.record(EntryBody::Answered {
                 text,
@@ -355,7 +361,8 @@ impl Step<'_> {
     /// that.
     fn signed(&self, text: &str, files: &[FileRef]) -> Content {
         let preferences = &self.session.preferences;
-        let text = match (preferences.footer, self.session.hand()) {
+        let footer = preferences.footer.unwrap_or(self.session.rules.footer);
+        let text = match (footer, self.session.hand()) {
             (Footer::On, Some(hand)) if !text.trim().is_empty() => {
                 let model = preferences.model.as_deref();
                 reply::under(text, &reply::footer(hand.usage, hand.cost, model))
@@ -363,23 +370,6 @@ impl Step<'_> {
             _ => text.to_owned(),
         };
         Content { text, files: files.to_vec(), ..Content::default() }
-    }
-
-    fn tell_of_calls(&mut self, calls: &[ToolCall]) {
-        let lines: Vec<String> = match self.session.preferences.verbosity {
-            Verbosity::Off => return,
-            Verbosity::Names => calls.iter().map(|call| format!("⚙ `{}`", call.tool)).collect(),
-            Verbosity::Arguments => calls
-                .iter()
-                .map(|call| {
-                    let arguments = shortened(&call.arguments, LONGEST_ARGUMENTS).replace('`', "'");
-                    format!("⚙ `{} {arguments}`", call.tool)
-                })
-                .collect(),
-        };
-        if !lines.is_empty() {
-            self.murmur(lines.join("\n"));
-        }
     }
 
     fn took(&mut self, seqs: &[Seq]) {
@@ -391,7 +381,13 @@ impl Step<'_> {
         hand.spoken = 0;
         hand.seqs.extend(taken.iter().map(|said| said.seq));
         for said in taken {
-            self.bind(Saying::from(said), &turn, &[]);
+            let said = Saying::from(said);
+            if let (Medium::Voice, Some(hand)) =
+                (medium(std::slice::from_ref(&said)), self.hand_mut())
+            {
+                hand.medium = Medium::Voice;
+            }
+            self.bind(said, &turn, &[]);
         }
     }
 
@@ -437,7 +433,8 @@ impl Step<'_> {
         match (kept.is_empty(), sent) {
             (false, sent) => self.record(broken_off(text, sent, usage, cost)),
             (true, Some(sent)) => {
-                self.record(EntryBody::Noticed { text: reason, choices: Vec::new(), sent });
+                let (choices, files) = (Vec::new(), Vec::new());
+                self.record(EntryBody::Noticed { text: reason, choices, files, sent });
             }
             (true, None) => {}
         }
@@ -579,6 +576,8 @@ fn said_at_once(group: Vec<Waiting>) -> Vec<Saying> {
                 let message = &mut album.message;
                 message.text = captions(&message.text, &said.message.text);
                 message.files.extend(said.message.files);
+                message.transcripts.extend(said.message.transcripts);
+                message.unfetched.extend(said.message.unfetched);
                 message.overheard.extend(said.message.overheard);
                 album.seqs.push(said.seq);
             }

@@ -29,7 +29,7 @@ impl Step<'_> {
 
     fn understood(&mut self, mut said: Waiting, depth: usize) {
         let rules = self.session.rules.clone();
-        match command::parse(&said.message.text, &rules.quick) {
+        match command::given(&said.message, &rules.quick) {
             Parsed::Words => self.words(said),
             Parsed::Command { spec, arguments } => self.command(said, spec, arguments),
             Parsed::Quick { quick, .. } if !rules.tiers.may_run(&said.from.id, quick) => {
@@ -63,7 +63,7 @@ impl Step<'_> {
     pub(super) fn begin_beside(&mut self, mut said: Waiting) {
         let rules = self.session.rules.clone();
         for _ in 0..=DEEPEST_ALIAS {
-            match command::parse(&said.message.text, &rules.quick) {
+            match command::given(&said.message, &rules.quick) {
                 Parsed::Command { spec, arguments } if spec.command == Command::Background => {
                     said.message.text = arguments;
                     break;
@@ -91,11 +91,16 @@ impl Step<'_> {
         }
         self.session.active = self.now;
         match &self.session.phase {
-            Phase::Asking { hand, .. } if is_of(hand, &said) => self.answered_in_words(said),
+            // What somebody passes on is not their own answer.
+            Phase::Asking { hand, .. }
+                if is_of(hand, &said) && said.message.forwarded.is_none() =>
+            {
+                self.answered_in_words(said);
+            }
             Phase::Thinking(hand) if is_of(hand, &said) => {
                 let may_be_cut = hand.work == Work::Plain && hand.task == Task::Answer;
                 let is_rest = may_be_cut && self.is_same_breath(hand, &said);
-                let has_words = !said.message.text.trim().is_empty();
+                let has_words = !said.message.words().trim().is_empty();
                 // Nobody overtakes what they said before and has to wait behind somebody else.
                 let waits = self.session.waiting.iter().any(|before| before.from.is(&said.from));
                 let mut behind =
@@ -227,6 +232,7 @@ impl Step<'_> {
             self.close(said.seq, Closed::Ignored(DROPPED));
         }
         self.forget_recalls(DROPPED);
+        self.fall_silent();
         dropped.len()
     }
 }

@@ -57,6 +57,18 @@ fn a_change_that_comes_along_is_read_and_never_answered() {
 }
 
 #[test]
+fn what_is_passed_on_is_words_and_waits_while_a_question_is_open() {
+    let mut talk = Talk::new(quiet());
+    assert_eq!(heard(&talk.line("alice passes on: /restart")), ["[[Forwarded]]\n/restart"]);
+    talk.line("agent: asks Sure?");
+    let told: Vec<_> = talk.line("alice passes on: yes").iter().map(print).collect();
+    assert_eq!(told, ["take #2"]);
+    let told: Vec<_> = talk.line("alice: yes").iter().map(print).collect();
+    assert!(told.iter().any(|effect| effect.contains("Chosen")), "{told:?}");
+    assert_eq!(heard(&talk.line("agent: finishes hi")), ["[[Forwarded]]\nyes"]);
+}
+
+#[test]
 fn a_command_among_parts_is_a_command() {
     let mut talk = Talk::new(quiet());
     let told = together(&mut talk, vec![says(message("a", "/new")), says(message("b", "hello"))]);

@@ -198,18 +198,23 @@ fn preferences_are_kept_and_given_to_every_turn() {
 fn verbose_tells_of_calls_and_footer_of_what_an_answer_used() {
     let mut talk = Talk::new(quiet());
     talk.play("alice: /verbose / alice: hello");
-    assert_eq!(talk.session.preferences.verbosity, Verbosity::Names);
+    assert_eq!(talk.session.preferences.verbosity, Some(Verbosity::New));
     assert_eq!(posted(&talk.line("agent: wants read_file")), ["⚙ `read_file`"]);
-    talk.line("alice: /verbose arguments");
+    assert_eq!(posted(&talk.line("agent: wants read_file")), Vec::<String>::new(), "the same one");
+    assert_eq!(posted(&talk.line("agent: wants search")), ["⚙ `search`"]);
+    talk.line("alice: /verbose");
+    assert_eq!(talk.session.preferences.verbosity, Some(Verbosity::All));
+    assert_eq!(posted(&talk.line("agent: wants search")), ["⚙ `search`"]);
+    talk.line("alice: /verbose verbose");
     assert_eq!(posted(&talk.line("agent: wants read_file")), [r#"⚙ `read_file {"a":1}`"#]);
     talk.play("alice: /verbose off / alice: /footer on");
-    assert_eq!(talk.session.preferences.footer, Footer::On);
+    assert_eq!(talk.session.preferences.footer, Some(Footer::On));
     assert_eq!(posted(&talk.line("agent: wants read_file")), Vec::<String>::new());
     let effects = talk.line("agent: finishes Done.");
-    assert_eq!(posted(&effects), ["Done.\n\n*400 in · 40 out · $0.0040*"], "over the turn");
+    assert_eq!(posted(&effects), ["Done.\n\n*700 in · 70 out · $0.0070*"], "over the turn");
     assert_eq!(printed(&effects)[1], "record answer: Done.", "the model does not read its footer");
     assert_eq!(texts(quiet(), "alice: /footer maybe"), ["Say `on` or `off`."]);
-    assert_eq!(texts(quiet(), "alice: /verbose much"), ["Say `off`, `names` or `arguments`."]);
+    assert_eq!(texts(quiet(), "alice: /verbose much"), ["Say `off`, `new`, `all` or `verbose`."]);
 }
 
 #[test]

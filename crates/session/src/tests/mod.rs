@@ -10,14 +10,16 @@ mod recorded;
 mod restarts;
 mod several;
 mod table;
+mod voice;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_model::{
-    AccountId, Act, Address, AgentEvent, CallId, Chat, ChatId, ChatKind, Choice, ChoiceId, Cost,
-    EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind, Message, MessageId,
-    Question, Sender, SenderId, Seq, SessionId, Source, Timestamp, ToolCall, Usage, Word, Work,
+    AccountId, Act, Address, AgentEvent, Author, CallId, Chat, ChatId, ChatKind, Choice, ChoiceId,
+    Cost, EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind, Message, MessageId,
+    Question, Sender, SenderId, Seq, SessionId, Shown, Source, Timestamp, ToolCall, Transcript,
+    Understood, Usage, Word, Work,
 };
 
 use crate::{
@@ -103,7 +105,8 @@ impl Talk {
         self.tell(Event::Agent { turn, event })
     }
 
-    /// One line of a script: `alice: words`, `alice sends a.png: caption`, `press: id`,
+    /// One line of a script: `alice: words`, `alice sends a.png: caption`, `alice speaks: words`,
+    /// `alice passes on: words`, `press: id`,
     /// `agent: verb words`, `told 3: words`, `restart`, `crash`, `later: seconds`, `away: seconds`.
     fn line(&mut self, line: &str) -> Vec<Effect> {
         let (who, what) = line.split_once(": ").unwrap_or((line, ""));
@@ -140,6 +143,7 @@ impl Talk {
                         Told::Said(vec![Recalled { from: inbound.from, message, heard: None }])
                     }
                     Some(("life", id)) => Told::Life(Box::new(past(id))),
+                    Some(("spoken", name)) => Told::Spoken(file(name)),
                     Some(("elsewhere", id)) => Told::Elsewhere(Box::new(past(id))),
                     _ => Told::Text(what.into()),
                 };
@@ -150,10 +154,33 @@ impl Talk {
                 let event = report(what);
                 self.agent(event)
             }
+            // Nobody understands an empty recording.
+            [who, "speaks"] => {
+                let mut inbound = said(who, "");
+                if let InboundKind::Said(message) = &mut inbound.kind {
+                    let recording = FileRef { shown: Shown::Voice, ..file("v.ogg") };
+                    message.transcripts = vec![Transcript {
+                        of: recording.id.clone(),
+                        said: match what {
+                            "" => Understood::Nothing("nothing was said".into()),
+                            words => Understood::Words(words.into()),
+                        },
+                    }];
+                    message.files = vec![recording];
+                }
+                self.arrive(inbound)
+            }
             [who, "sends", name] => {
                 let mut inbound = said(who, what);
                 if let InboundKind::Said(message) = &mut inbound.kind {
                     message.files = vec![file(name)];
+                }
+                self.arrive(inbound)
+            }
+            [who, "passes", "on"] => {
+                let mut inbound = said(who, what);
+                if let InboundKind::Said(message) = &mut inbound.kind {
+                    message.forwarded = Some(Author::Unknown);
                 }
                 self.arrive(inbound)
             }
@@ -274,9 +301,10 @@ fn print(effect: &Effect) -> String {
         Effect::Retire { past, why } => format!("retire {:?}: {why:?}", past.title),
         Effect::Post(outbound) => match &outbound.act {
             Act::Post(content) => format!(
-                "post {}: {}",
+                "post {}: {}{}",
                 outbound.id.delivery,
-                content.text.replace('\n', " ").chars().take(60).collect::<String>()
+                content.text.replace('\n', " ").chars().take(60).collect::<String>(),
+                content.files.iter().map(|file| format!(" +{}", file.name)).collect::<String>()
             ),
             act => format!("post {}: {act:?}", outbound.id.delivery),
         },

@@ -15,11 +15,14 @@ const PHASES: [(char, &str); 5] = [
 ];
 
 /// What each event makes of each phase, in the order of `PHASES`.
-const TABLE: [(&str, &str); 33] = [
+const TABLE: [(&str, &str); 36] = [
     ("alice: words", "TNTNS"),
     ("bob: words", "TTANS"),
     ("alice sends a.png: ", "TTTNS"),
     ("alice sends a.png: words", "TNTNS"),
+    ("alice passes on: yes", "TNANS"),
+    ("alice passes on: /stop", "TNANS"),
+    ("alice passes on: /new", "TNANS"),
     ("alice: /queue words", "TTANS"),
     ("alice: /steer words", "TTANS"),
     ("alice: /background words", "ITANS"),

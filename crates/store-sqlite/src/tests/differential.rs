@@ -176,6 +176,7 @@ fn settlement(code: u8, now: i64) -> Settlement {
         3 => Settlement::Again { at: at(now + 5) },
         4 => Settlement::Plain,
         5 => Settlement::Unsure,
+        6 => Settlement::Vanished,
         _ => Settlement::Abandoned { reason: "late".into() },
     }
 }

@@ -124,6 +124,7 @@ async fn live(store: &dyn Store) -> Asked {
                 joins: Joins::Burst,
             }],
             started: vec![CallId::literal("call-1")],
+            told_of: None,
             deaths: 1,
             began: at(0),
             heard: at(0),

@@ -75,6 +75,8 @@ macro_rules! store_contract {
                 parcels_keep_the_order_of_decisions
                 chats_do_not_wait_for_each_other
                 a_text_takes_over_the_message_of_its_preview
+                what_a_preview_shows_beyond_the_text_is_withdrawn
+                messages_that_are_gone_are_counted
                 a_text_whose_preview_is_on_its_way_is_unsure_until_it_is_settled
                 a_preview_that_never_became_visible_leaves_no_doubt
                 a_second_preview_does_not_settle_the_first

@@ -64,6 +64,40 @@ pub async fn a_text_takes_over_the_message_of_its_preview(harness: &dyn Harness)
     assert_eq!((parcels[1].state, &parcels[1].shown), (ParcelState::Ready, &None));
 }
 
+pub async fn what_a_preview_shows_beyond_the_text_is_withdrawn(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    for part in 0..4 {
+        preview(&*store, &post(&session, 1, part)).await;
+        settle(&*store, &post(&session, 1, part), Settlement::Previewed(message("shown"))).await;
+    }
+    preview(&*store, &post(&session, 2, 0)).await;
+    decide(&*store, &session, &[post(&session, 1, 0), post(&session, 1, 1)]).await;
+    let store = harness.open().await;
+    assert_eq!(waiting(&*store, &session.at).await, [(1, 0), (1, 1), (1, 2), (1, 3)]);
+    let parcels = parcels(&*store, &session.at).await;
+    for parcel in &parcels[2..] {
+        assert_eq!(parcel.outbound.act, Act::Post(Content::default()), "it has nothing to say");
+        assert_eq!((parcel.state, &parcel.shown), (ParcelState::Ready, &message("shown")));
+    }
+}
+
+pub async fn messages_that_are_gone_are_counted(harness: &dyn Harness) {
+    let mut store = harness.open().await;
+    let session = busy("bot", "c");
+    let outbound = post(&session, 1, 0);
+    preview(&*store, &outbound).await;
+    settle(&*store, &outbound, Settlement::Previewed(message("one"))).await;
+    decide(&*store, &session, std::slice::from_ref(&outbound)).await;
+    for (count, name) in (1..).zip(["two", "three"]) {
+        settle(&*store, &outbound, Settlement::Vanished).await;
+        store = harness.open().await;
+        let parcel = parcels(&*store, &session.at).await.remove(0);
+        assert_eq!((parcel.anew, parcel.shown), (count, None));
+        settle(&*store, &outbound, Settlement::Previewed(message(name))).await;
+    }
+}
+
 pub async fn a_text_whose_preview_is_on_its_way_is_unsure_until_it_is_settled(
     harness: &dyn Harness,
 ) {

@@ -207,6 +207,7 @@ pub async fn entries_come_back_as_they_were(harness: &dyn Harness) {
         EntryBody::Noticed {
             text: "Which?".into(),
             choices: vec![Choice { id: ChoiceId::literal("a"), label: "This".into() }],
+            files: Vec::new(),
             sent: id,
         },
     ];

@@ -6,8 +6,8 @@ use std::fmt;
 use std::time::Duration;
 
 use talaria_model::{
-    Act, Address, ChatKind, Content, Draft, Entry, EntryBody, InboundKind, KnownBy, OutboundId,
-    Sender, SenderId, Seq, SessionId, Timestamp, TurnId,
+    Act, Address, ChatKind, Content, Draft, Entry, EntryBody, InboundKind, KnownBy, Message,
+    OutboundId, Reading, Sender, SenderId, Seq, SessionId, Timestamp, TurnId,
 };
 use talaria_session::{Access, SessionKey};
 use talaria_store::{JournalState, Settlement};
@@ -233,8 +233,8 @@ impl Judge<'_> {
                 }
                 Some(JournalState::Handled) => {
                     if let InboundKind::Said(message) = &row.inbound.kind
-                        && !message.text.starts_with('/')
-                        && !self.is_aside(&row.key, &message.text)
+                        && !commands(message, "/")
+                        && (message.forwarded.is_some() || !self.is_aside(&row.key, &message.text))
                     {
                         found.add(
                             Invariant::Once,
@@ -265,7 +265,7 @@ impl Judge<'_> {
                 && match &row.inbound.kind {
                     InboundKind::Stopped => true,
                     InboundKind::Said(message) => {
-                        message.text.starts_with("/stop") || message.text.starts_with("/new")
+                        commands(message, "/stop") || commands(message, "/new")
                     }
                     InboundKind::Pressed(_) | InboundKind::Edited(_) => false,
                 }
@@ -792,13 +792,18 @@ enum Way {
 impl Way {
     fn of(row: &Row, turn: &TurnId) -> Self {
         match &row.inbound.kind {
-            InboundKind::Said(message) if message.text.starts_with("/queue") => Self::Queued,
-            InboundKind::Said(message) if message.text.starts_with("/steer") => {
+            InboundKind::Said(message) if commands(message, "/queue") => Self::Queued,
+            InboundKind::Said(message) if commands(message, "/steer") => {
                 Self::Steered(turn.clone())
             }
             _ => Self::Said,
         }
     }
+}
+
+/// Whether a message is such a command. Nobody commands in the words of another.
+fn commands(message: &Message, name: &str) -> bool {
+    message.text.starts_with(name) && message.forwarded.is_none()
 }
 
 /// The delivery of something that the gateway says itself, outside of a turn.
@@ -843,5 +848,11 @@ fn says(shown: &Content, decided: &Content) -> bool {
         || letters(unmarked) == letters(&decided.text)
         || letters(unmarked)
             == letters(&talaria_render::plain(&talaria_render::parse(&decided.text)));
-    same_text && shown.files == decided.files && shown.choices == decided.choices
+    // Buttons that are refused are sent again as a list that names them all.
+    let is_list = shown.reading == Reading::AsItIs && shown.choices.is_empty();
+    let is_listed = is_list
+        && !decided.choices.is_empty()
+        && letters(unmarked).starts_with(&letters(&decided.text))
+        && decided.choices.iter().all(|choice| unmarked.contains(&choice.label));
+    shown.files == decided.files && (same_text && shown.choices == decided.choices || is_listed)
 }

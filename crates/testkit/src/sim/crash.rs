@@ -79,7 +79,7 @@ enum Disk {
 const PLATFORMS: [(&str, Capabilities, Hears, Disk); 9] = {
     let can = Capabilities { files: MayHaveFiles::UpTo(1000), ..SIMPLE };
     let small = Capabilities { text: TextLimit { max: 260, unit: Unit::Chars }, ..can };
-    let buttons = Capabilities { choices: Choices::Buttons { max: 4 }, ..small };
+    let buttons = Capabilities { choices: Choices::Buttons { max: 4, id: 64 }, ..small };
     let editing = Capabilities { edits: EDITING.edits, ..small };
     // Every answer is old when it is whole, and posted anew.
     let deleting = Capabilities { deletes: Deletes::Anytime, ..editing };
@@ -135,6 +135,7 @@ pub const SCENARIOS: &[Scenario] = &[
     told("stop early", &[(500, Does::Says("")), (1200, Does::Commands("/stop"))]),
     told("stop before the end", &[(500, Does::Says("")), (3999, Does::Commands("/stop"))]),
     told("stop at the end", &[(500, Does::Says("")), (4000, Does::Commands("/stop"))]),
+    told("stop a long answer", &[(500, Does::Says("long")), (6500, Does::Commands("/stop"))]),
     told("stop a tool", &[(500, Does::Says("pay")), (3800, Does::Stops), (4100, Does::Says(""))]),
     told(
         "new conversation",

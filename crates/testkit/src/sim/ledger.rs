@@ -9,7 +9,7 @@ use talaria_model::{
 };
 use talaria_session::{Phase, SessionKey};
 use talaria_store::{
-    Admitted, Branch, Commit, Delivered, Dropped, JournalState, Leave, Settlement,
+    Admitted, Branch, Commit, Delivered, Dropped, JournalState, Leave, Settlement, withdrawn,
 };
 
 /// All writes.
@@ -130,7 +130,8 @@ impl Ledger {
             line.push_str(&format!(" +{}:{}", entry.number, kind(&entry.body)));
             self.entries.push((asked.session.key.clone(), session, entry));
         }
-        for outbound in asked.outbox {
+        let left = self.left_of(&asked.outbox);
+        for outbound in asked.outbox.into_iter().chain(left) {
             if !self.places.contains_key(&outbound.id) {
                 line.push_str(&format!(" >{}.{}", outbound.id.delivery, outbound.id.part));
                 self.places.insert(outbound.id.clone(), self.parcels.len());
@@ -150,6 +151,16 @@ impl Ledger {
             let key = super::key(&notice.to);
             self.parcels.push(Decided { outbound: notice.clone(), key, at: self.at });
         }
+    }
+
+    /// What takes away previews of deliveries that were decided in fewer parts than were named.
+    fn left_of(&self, decided: &[Outbound]) -> Vec<Outbound> {
+        let named = self.previews.keys().filter_map(|id| {
+            let first = decided.iter().find(|outbound| outbound.id == id.with_part(0))?;
+            let is_left = decided.iter().all(|outbound| outbound.id != *id);
+            is_left.then(|| withdrawn(&Outbound { id: id.clone(), ..first.clone() }))
+        });
+        named.collect()
     }
 
     pub(super) fn preview(&mut self, outbound: &Outbound) {

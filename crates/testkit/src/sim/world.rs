@@ -11,7 +11,7 @@ use std::time::Duration;
 use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
 use talaria_gateway::{
-    AccountPlan, AccountStatus, Finalizer, Gateway, Limits, Manner, NoSteward, Parts,
+    AccountPlan, AccountStatus, Ears, Finalizer, Gateway, Limits, Manner, Mouth, NoSteward, Parts,
 };
 use talaria_model::{
     Address, Capabilities, Edits, Idempotency, Markup, TextLimit, Timestamp, Unit,
@@ -85,6 +85,10 @@ pub struct World {
     pub manner: Manner,
     /// Who keeps something for a conversation.
     pub finalizers: Vec<Arc<dyn Finalizer>>,
+    /// What listens to voice messages.
+    pub ears: Option<Ears>,
+    /// What speaks.
+    pub mouth: Option<Mouth>,
     /// What is bounded by how much.
     pub limits: Limits,
     /// The clock of the machine.
@@ -139,6 +143,8 @@ impl World {
             },
             manner: Manner::default(),
             finalizers: Vec::new(),
+            ears: None,
+            mouth: None,
             limits: Limits::default(),
             clock: WallClock::new(ground.time.clone(), ground.points.clone()),
             opens: None,
@@ -303,6 +309,8 @@ impl World {
             privacy: Privacy::Open,
             steward: Arc::new(NoSteward),
             finalizers: self.finalizers.clone(),
+            ears: self.ears.clone(),
+            mouth: self.mouth.clone(),
             limits: self.limits,
         }
     }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
+use super::record::record;
 use super::{Act, Verb};
 use crate::scripted::{Reply, Request, Scripted};
 
@@ -316,6 +317,9 @@ pub fn id_before(millis: i64) -> u64 {
 
 fn meaning(request: &Request) -> Act {
     let path = request.path.strip_prefix("/api/v10").unwrap_or(&request.path);
+    if path != request.path {
+        record("discord", &request.method, path, json!(request.asked()), &payload(request));
+    }
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (verb, chat, message) = match (request.method.as_str(), parts.as_slice()) {
         ("POST", ["channels", chat, "messages"]) => (Verb::Post, *chat, None),

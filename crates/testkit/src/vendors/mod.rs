@@ -6,6 +6,7 @@
 
 mod calls;
 pub mod discord;
+mod record;
 pub mod slack;
 pub mod telegram;
 

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
+use super::record::record;
 use super::{Act, Verb};
 use crate::platform_contract::{Kind, Shown};
 use crate::scripted::{Reply, Request, Scripted};
@@ -404,6 +405,11 @@ impl State {
 
 fn meaning(request: &Request) -> Act {
     let method = request.path.strip_prefix("/api/").unwrap_or_default();
+    if !method.is_empty() {
+        let is_form = request.header("content-type").is_some_and(|it| it.contains("form"));
+        let fields = if is_form { json!(request.form()) } else { request.json() };
+        record("slack", &request.method, method, json!(request.asked()), &fields);
+    }
     let verb = match method {
         "chat.postMessage" => Verb::Post,
         "chat.update" => Verb::Edit,

@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::record::record;
 use super::{Act, Calls, Verb};
 use crate::scripted::{Conduct, Fault as Misconduct, Reply};
 
@@ -155,14 +156,35 @@ impl Vendor {
     /// Somebody says something in a private chat. Returns the update, which has not happened before it
     /// is pushed.
     pub fn said(&self, person: i64, text: &str) -> Value {
+        self.said_in(Room::Private, person, text)
+    }
+
+    /// The same anywhere. In a group the bot is mentioned: it is not meant otherwise.
+    pub fn said_in(&self, room: Room, person: i64, text: &str) -> Value {
         let mut truth = self.truth();
         truth.happened += 1;
         let number = truth.happened;
-        json!({ "update_id": number, "message": {
+        let first_name = format!("P{person}");
+        let mut message = json!({
             "message_id": number, "date": 1_794_735_000, "text": text,
-            "from": { "id": person, "is_bot": false, "first_name": format!("P{person}") },
-            "chat": { "id": person, "first_name": format!("P{person}"), "type": "private" },
-        }})
+            "from": { "id": person, "is_bot": false, "first_name": first_name },
+            "chat": { "id": person, "first_name": first_name, "type": "private" },
+        });
+        let (chat, topic) = match room {
+            Room::Private => return json!({ "update_id": number, "message": message }),
+            Room::Group(chat) => (chat, None),
+            Room::Topic(chat, topic) => (chat, Some(topic)),
+        };
+        let mention = format!("@{}", truth.me["username"].as_str().unwrap());
+        message["text"] = json!(format!("{mention} {text}"));
+        message["entities"] = json!([{ "type": "mention", "offset": 0, "length": mention.len() }]);
+        message["chat"] = json!({ "id": chat, "title": "a group", "type": "supergroup" });
+        if let Some(topic) = topic {
+            message["chat"]["is_forum"] = json!(true);
+            message["is_topic_message"] = json!(true);
+            message["message_thread_id"] = json!(topic);
+        }
+        json!({ "update_id": number, "message": message })
     }
 
     /// Something happens.
@@ -209,6 +231,17 @@ impl Truth {
     pub fn is_confirmed(&self, number: i64) -> bool {
         !self.queue.iter().any(|queued| queued.number == number)
     }
+}
+
+/// Where something is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// Between the bot and one person.
+    Private,
+    /// In the group with this id.
+    Group(i64),
+    /// In a group, in the topic with this id.
+    Topic(i64, i64),
 }
 
 impl Drop for Vendor {
@@ -286,6 +319,7 @@ async fn answer(State(known): State<Arc<Known>>, request: Request) -> Response {
         Some((_, boundary)) => form(&body, boundary),
         None => serde_json::from_slice(&body).unwrap_or_default(),
     };
+    record("telegram", "POST", method, Value::Null, &fields);
     let asked = Asked { method: method.into(), body: fields.clone(), message: None };
     let fault = {
         let mut truth = known.truth();
@@ -539,6 +573,7 @@ impl Truth {
         let message = json!({
             "message_id": id, "date": 1, "chat": { "id": asked["chat_id"], "type": "private" },
             "text": text, "has_text": said.get("text").is_some(),
+            "message_thread_id": asked["message_thread_id"],
         });
         self.messages.insert(id, message.clone());
         message

@@ -51,7 +51,7 @@ pub(crate) async fn setup(home: &Home, options: SetupOptions) -> Result<Exit, Ha
         return Ok(Exit::Done);
     }
     if options.manifest {
-        return manifest(home, registration);
+        return manifest(home, registration, options.account.as_deref());
     }
     if let Some(setting) = options.answers.besides(spec.asks) {
         return Err(Halt::new(
@@ -90,23 +90,27 @@ struct Setup<'a> {
 }
 
 /// An answer to one question.
+#[derive(Clone)]
 struct Answer {
     ask: &'static Ask,
     value: String,
+    by: By,
 }
 
-/// Whether somebody has typed an answer that they could type again.
+/// Where an answer comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Typed {
-    Nothing,
-    Something,
+enum By {
+    /// A flag, or the environment.
+    Others,
+    /// Somebody who can type another one.
+    Typing,
 }
 
 impl Setup<'_> {
     async fn carry_out(&self, mut person: Option<Person>) -> Result<Exit, Halt> {
         let mut tries = 1;
+        let mut answers = self.answers(&mut person).await?;
         let (mut draft, loaded) = loop {
-            let (answers, typed) = self.answers(&mut person).await?;
             let (draft, loaded) = self.draft(&answers)?;
             let checked = match self.options.no_check {
                 true => Ok(None),
@@ -117,7 +121,9 @@ impl Setup<'_> {
                     checked.iter().try_for_each(|checked| self.tell(&loaded, checked))?;
                     break (draft, loaded);
                 }
-                (Err(error), Some(person)) if typed == Typed::Something && tries < TRIES => {
+                (Err(error), Some(person))
+                    if tries < TRIES && answers.iter().any(|it| it.by == By::Typing) =>
+                {
                     tries += 1;
                     let problem = explain(&loaded, &error).explained();
                     say!("\n{} says no: {problem}\n", self.spec.label);
@@ -125,6 +131,7 @@ impl Setup<'_> {
                     if is_away && person.agrees("Write it down without having checked it?").await? {
                         break (draft, loaded);
                     }
+                    correct(person, &mut answers).await?;
                 }
                 (Err(error), _) => return Err(explain(&loaded, &error)),
             }
@@ -136,39 +143,40 @@ impl Setup<'_> {
     }
 
     /// Answers to everything that is asked: from flags, the environment, and whoever is there.
-    async fn answers(&self, person: &mut Option<Person>) -> Result<(Vec<Answer>, Typed), Halt> {
-        let mut answers = Vec::new();
+    async fn answers(&self, person: &mut Option<Person>) -> Result<Vec<Answer>, Halt> {
+        let mut answers: Vec<Answer> = Vec::new();
         let mut missing = Vec::new();
-        let mut typed = Typed::Nothing;
         for ask in self.spec.asks {
             let is_set = self.is_set(ask.setting);
-            let value = match (self.given(ask)?, &mut *person) {
-                (Some(value), _) => Some(value),
-                (None, Some(person)) => {
-                    let echo = match ask.secrecy {
-                        Secrecy::Secret => Echo::Hidden,
-                        Secrecy::Open => Echo::Shown,
-                    };
-                    let value = match (is_set, ask.need) {
-                        (true, _) => {
-                            let question = format!("{} [as it is set]", ask.question);
-                            person.ask(&question, echo).await?
-                        }
-                        (false, Need::Required) => person.insist(ask.question, echo).await?,
-                        (false, Need::Optional) => {
-                            let question = format!("{} [none]", ask.question);
-                            person.ask(&question, echo).await?
-                        }
-                    };
-                    typed = if value.is_empty() { typed } else { Typed::Something };
-                    Some(value).filter(|value| !value.is_empty())
-                }
-                (None, None) => None,
+            let has = |setting: &str| {
+                self.is_set(setting) || answers.iter().any(|it| it.ask.setting == setting)
             };
-            match value {
-                Some(value) => answers.push(Answer { ask, value }),
-                None if ask.need == Need::Required && !is_set => missing.push(ask),
-                None => {}
+            let wanted = match ask.need {
+                Need::Required => Wanted::Needed,
+                Need::Optional => Wanted::Welcome,
+                Need::With(other) if has(other) => Wanted::Needed,
+                Need::Without(other) if !has(other) => Wanted::Needed,
+                Need::With(_) | Need::Without(_) => Wanted::Pointless,
+            };
+            if let Some(value) = self.given(ask, wanted)? {
+                answers.push(Answer { ask, value, by: By::Others });
+                continue;
+            }
+            let value = match (&mut *person, wanted) {
+                (None, _) | (_, Wanted::Pointless) => String::new(),
+                (Some(person), _) if is_set => {
+                    let question = format!("{} [as it is set]", ask.question);
+                    person.ask(&question, echo(ask)).await?
+                }
+                (Some(person), Wanted::Needed) => person.insist(ask.question, echo(ask)).await?,
+                (Some(person), Wanted::Welcome) => {
+                    person.ask(&format!("{} [none]", ask.question), echo(ask)).await?
+                }
+            };
+            if !value.is_empty() {
+                answers.push(Answer { ask, value, by: By::Typing });
+            } else if wanted == Wanted::Needed && !is_set {
+                missing.push(ask);
             }
         }
         if let Some(ask) = missing.first() {
@@ -177,13 +185,19 @@ impl Setup<'_> {
             let hint = missing.iter().map(answer).collect::<Vec<_>>().join(", and ");
             return Err(Halt::new(Exit::Misused, problem).hint(format_args!("give it as {hint}")));
         }
-        Ok((answers, typed))
+        Ok(answers)
     }
 
     /// An answer that needs nobody to be asked.
-    fn given(&self, ask: &Ask) -> Result<Option<String>, Halt> {
+    fn given(&self, ask: &Ask, wanted: Wanted) -> Result<Option<String>, Halt> {
         if let Some(value) = self.options.answers.get(ask.setting) {
+            if value.is_empty() {
+                return Err(empty(&flag(ask.setting)));
+            }
             return Ok(Some(value.to_owned()));
+        }
+        if wanted == Wanted::Pointless {
+            return Ok(None);
         }
         let value = std::env::var(ask.variable).ok().map(|value| value.trim().to_owned());
         let value = value.filter(|value| !value.is_empty());
@@ -191,6 +205,16 @@ impl Setup<'_> {
             say!("{}: taken from {}", ask.question, ask.variable);
         }
         Ok(value)
+    }
+
+    /// Whether an id can be one there. What cannot would let nobody in.
+    fn fits(&self, id: &str) -> Result<(), Halt> {
+        let Spec { label, senders, .. } = self.spec;
+        if (senders.fit)(id) {
+            return Ok(());
+        }
+        Err(Halt::new(Exit::Misused, format_args!("{id:?} is not how {label} names people"))
+            .hint(format_args!("ids there look like {}", senders.like)))
     }
 
     fn path(&self, setting: &str) -> String {
@@ -214,7 +238,7 @@ impl Setup<'_> {
     fn draft(&self, answers: &[Answer]) -> Result<(Draft, Loaded), Halt> {
         let mut draft = Draft::open(self.home)?;
         draft.put(self.account, "platform", &Put::Value(self.spec.name.to_owned()))?;
-        for Answer { ask, value } in answers {
+        for Answer { ask, value, .. } in answers {
             if value.contains(char::is_control) {
                 let problem = format!("{} holds what cannot be typed", ask.setting);
                 return Err(Halt::new(Exit::Misused, problem).hint("give it in one line"));
@@ -234,8 +258,12 @@ impl Setup<'_> {
                 }
             }
         }
-        for sender in &self.options.allow {
-            draft.put(self.account, "allow", &Put::Item(sender.trim().to_owned()))?;
+        for sender in self.options.allow.iter().map(|sender| sender.trim()) {
+            if sender.is_empty() {
+                return Err(empty("allow"));
+            }
+            self.fits(sender)?;
+            draft.put(self.account, "allow", &Put::Item(sender.to_owned()))?;
         }
         if self.options.allow_everyone {
             draft.put(self.account, "allow_everyone", &Put::Yes)?;
@@ -286,12 +314,23 @@ impl Setup<'_> {
         let Some(mut person) = person.filter(|_| hears_nobody(loaded, &self.id)) else {
             return Ok(());
         };
-        say!("\nNobody is heard who is not named. Ids are as {} writes them.", self.spec.label);
+        let Spec { label, senders, .. } = self.spec;
+        say!("\nNobody is heard who is not named. {label} names people like {}.", senders.like);
         let question = "Your id there, or several separated by commas [nobody yet]";
-        let ids = person.ask(question, Echo::Shown).await?;
-        let ids: BTreeSet<&str> =
-            ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
-        ids.iter().try_for_each(|id| draft.put(self.account, "allow", &Put::Item((*id).to_owned())))
+        for _ in 0..TRIES {
+            let ids = person.ask(question, Echo::Shown).await?;
+            let ids: BTreeSet<&str> =
+                ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
+            match ids.iter().try_for_each(|id| self.fits(id)) {
+                Ok(()) => {
+                    return ids.iter().try_for_each(|id| {
+                        draft.put(self.account, "allow", &Put::Item((*id).to_owned()))
+                    });
+                }
+                Err(problem) => say!("{}", problem.explained()),
+            }
+        }
+        Ok(())
     }
 
     async fn write(&self, draft: &Draft, loaded: &Loaded) -> Result<(), Halt> {
@@ -305,6 +344,9 @@ impl Setup<'_> {
         }
         for answered in self.overridden() {
             say!("{answered} has another value in this environment, which wins over `.env`.");
+        }
+        if let Some(Origin::Environment { name, .. }) = loaded.origin(&self.path("allow")) {
+            say!("Whom it hears is in {name} of this environment, and is not written down.");
         }
         if hears_nobody(loaded, &self.id) {
             let account = match self.account == self.spec.name {
@@ -340,6 +382,38 @@ impl Setup<'_> {
         };
         self.spec.asks.iter().filter(is_other).map(|ask| ask.variable).collect()
     }
+}
+
+/// Whether an answer is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Needed,
+    Welcome,
+    /// Another answer leaves no room for it.
+    Pointless,
+}
+
+fn echo(ask: &Ask) -> Echo {
+    match ask.secrecy {
+        Secrecy::Secret => Echo::Hidden,
+        Secrecy::Open => Echo::Shown,
+    }
+}
+
+fn empty(flag: &str) -> Halt {
+    Halt::new(Exit::Misused, format_args!("--{flag} is empty"))
+}
+
+/// Asks once more for what somebody has typed, and for nothing else.
+async fn correct(person: &mut Person, answers: &mut [Answer]) -> Result<(), Halt> {
+    for answer in answers.iter_mut().filter(|answer| answer.by == By::Typing) {
+        let question = format!("{} [as you typed it]", answer.ask.question);
+        let value = person.ask(&question, echo(answer.ask)).await?;
+        if !value.is_empty() {
+            answer.value = value;
+        }
+    }
+    Ok(())
 }
 
 fn hears_nobody(loaded: &Loaded, account: &AccountId) -> bool {
@@ -419,13 +493,22 @@ async fn chosen(person: &mut Person) -> Result<&'static Registration, Halt> {
     Err(Halt::new(Exit::Misused, "no platform was chosen; nothing was changed"))
 }
 
-fn manifest(home: &Home, registration: &Registration) -> Result<Exit, Halt> {
+fn manifest(home: &Home, registration: &Registration, account: Option<&str>) -> Result<Exit, Halt> {
     // Commands of one's own are in it, as far as they can be read.
     let loaded = start::configuration(home).or_else(|halt| {
         talaria_config::load(Sources::default(), talaria_platforms::ALL).map_err(|_| halt)
     })?;
     let menu = talaria_gateway::menu(&rules::usual(loaded.config()));
-    match (registration.manifest)(&menu) {
+    // An account that is set up already is described as it is.
+    let name = account.unwrap_or(registration.spec.name);
+    let id = AccountId::new(name).map_err(|error| Halt::new(Exit::Misused, error))?;
+    let set_up = loaded.config().accounts.get(&id).and_then(|it| it.account.clone());
+    let set_up = set_up.filter(|account| account.spec.name == registration.spec.name);
+    let manifest = match set_up {
+        Some(account) => account.manifest(&menu),
+        None => (registration.manifest)(&menu),
+    };
+    match manifest {
         Some(manifest) => {
             say!("{manifest}");
             Ok(Exit::Done)
@@ -449,5 +532,40 @@ fn shown(markdown: &str) -> String {
         true => Colour::On,
         false => Colour::Off,
     };
-    ansi(&parse(markdown), Style { width: 80, colour })
+    ansi(&parse(&unwrapped(markdown)), Style { width: 80, colour })
+}
+
+/// The same text with each paragraph on one line: where it breaks is for the terminal to say.
+fn unwrapped(markdown: &str) -> String {
+    let mut text = String::with_capacity(markdown.len());
+    let mut is_code = false;
+    let mut goes_on = false;
+    for line in markdown.lines() {
+        let bare = line.trim_start();
+        let is_fence = bare.starts_with("```");
+        let number = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_item =
+            bare.starts_with("- ") || (number.len() < bare.len() && number.starts_with(". "));
+        let begins =
+            is_code || is_fence || bare.is_empty() || is_item || bare.starts_with(['|', '#']);
+        if !text.is_empty() {
+            text.push(if goes_on && !begins { ' ' } else { '\n' });
+        }
+        text.push_str(if goes_on && !begins { bare } else { line });
+        is_code ^= is_fence;
+        goes_on = !is_code && !is_fence && !bare.is_empty() && !bare.starts_with(['|', '#']);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_paragraph_breaks_where_the_terminal_ends() {
+        let guide = "# A\none\ntwo\n\n1. first\n   goes on\n2. second\n\n   ```sh\n   a\n   b\n   ```\n\n| a |\n|---|\n- x\n  y";
+        let expected = "# A\none two\n\n1. first goes on\n2. second\n\n   ```sh\n   a\n   b\n   ```\n\n| a |\n|---|\n- x y";
+        assert_eq!(unwrapped(guide), expected);
+    }
 }

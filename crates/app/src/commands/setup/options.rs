@@ -55,12 +55,13 @@ pub(super) fn flag(setting: &str) -> String {
     setting.replace('_', "-")
 }
 
-/// Every setting that any platform asks, with the platforms that do.
-fn asked() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let mut asked: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+/// Every setting that any platform asks, with what each of them asks.
+fn asked() -> BTreeMap<&'static str, Vec<String>> {
+    let mut asked: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for spec in talaria_platforms::ALL.iter().map(|known| known.spec) {
         for ask in spec.asks {
-            asked.entry(ask.setting).or_default().push(spec.label);
+            let question = format!("{}: {}", spec.label, ask.question);
+            asked.entry(ask.setting).or_default().push(question);
         }
     }
     asked
@@ -72,8 +73,11 @@ fn id(setting: &str) -> String {
 
 impl Args for Answers {
     fn augment_args(command: Command) -> Command {
-        asked().into_iter().fold(command, |command, (setting, platforms)| {
-            let help = format!("An answer for {}", platforms.join(", "));
+        let command = command.after_help(
+            "Other users of this machine can see flags, secrets among them; variables they cannot.",
+        );
+        asked().into_iter().fold(command, |command, (setting, questions)| {
+            let help = questions.join("; ");
             let flag = Arg::new(id(setting)).long(flag(setting)).value_name("VALUE").help(help);
             command.arg(flag)
         })

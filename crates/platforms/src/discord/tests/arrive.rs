@@ -92,7 +92,11 @@ async fn a_mention_comes_with_what_was_said_before_it() {
         }
     }
     bench.vendor.tell("MESSAGE_CREATE", mention(FIRST, "well?"));
-    let (_, said) = bench.said().await;
+    let (mut inbound, said) = bench.said().await;
+    assert!(said.overheard.is_empty());
+    assert_eq!(bench.vendor.rest.requests_to("/messages").len(), 0, "nobody was let in yet");
+    bench.library.surroundings(&inbound).await.unwrap().put_into(&mut inbound);
+    let InboundKind::Said(said) = inbound.kind else { panic!("said") };
     let overheard = |name: &str, text: &str| Overheard { name: name.into(), text: text.into() };
     let expected = [
         overheard("Alice", "again?"),
@@ -103,13 +107,12 @@ async fn a_mention_comes_with_what_was_said_before_it() {
 }
 
 #[tokio::test]
-async fn the_past_that_does_not_come_in_time_is_left_out() {
-    use talaria_testkit::scripted::{Fault, Reply};
+async fn a_bare_mention_is_heard_where_the_past_says_what_it_is_about() {
     let mut bench = Bench::guild(json!({ "auto_thread": false })).await;
-    bench.vendor.rest.fault("/messages", Fault::Instead(Reply::Silence));
-    bench.vendor.tell("MESSAGE_CREATE", mention(FIRST, "well?"));
+    bench.vendor.tell("MESSAGE_CREATE", mention(FIRST, ""));
     let (_, said) = bench.said().await;
-    assert_eq!((said.text.as_str(), said.overheard.len()), ("well?", 0));
+    assert_eq!(said.text, "(mentions you)");
+    assert!(said.surroundings.is_some());
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use talaria_model::{
     AccountId, Act, Address, Addressed, Author, Chat, ChatId, ChatKind, Content, Inbound,
-    InboundKind, MediaKind, Message, Outbound, OutboundId, SenderKind, SessionId, Timestamp,
+    InboundKind, MediaKind, Message, Outbound, OutboundId, Reading, SenderKind, SessionId,
+    Timestamp,
 };
 use talaria_platform::Platform;
 
@@ -239,8 +240,16 @@ fn markdown_becomes_discords() {
         ("- [x] done\n- [ ] open", "- ☑ done\n- ☐ open"),
         ("<@123> hello", "<@123> hello"),
     ] {
-        assert_eq!(encode::text(markdown), discord, "{markdown:?}");
+        assert_eq!(encode::words(&Content::text(markdown)), discord, "{markdown:?}");
     }
+}
+
+#[test]
+fn text_that_is_to_be_read_as_it_is_has_no_marks() {
+    let plain = |text: &str| Content { reading: Reading::AsItIs, ..Content::text(text) };
+    assert_eq!(encode::words(&plain("a*b*c\n`d` __e__")), "a\\*b\\*c\n\\`d\\` \\_\\_e\\_\\_");
+    let starry = "*".repeat(encode::LONGEST - 10);
+    assert_eq!(encode::words(&plain(&starry)), starry, "what fits only so goes without escapes");
 }
 
 #[test]
@@ -351,7 +360,7 @@ proptest! {
         let whole = Outbound { id, to, act: Act::Post(Content::text(text)) };
         for part in talaria_platform::lower(whole, &Discord::SPEC.capabilities) {
             let Act::Post(content) = part.act else { panic!("a post becomes posts") };
-            prop_assert!(encode::text(&content.text).chars().count() <= encode::LONGEST);
+            prop_assert!(encode::words(&content).chars().count() <= encode::LONGEST);
         }
     }
 }

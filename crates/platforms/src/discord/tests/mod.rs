@@ -17,15 +17,14 @@ use serde_json::{Value, json};
 use talaria_clock::SystemClock;
 use talaria_model::{
     AccountId, Act, Address, Chat, ChatKind, Content, FileId, FileRef, Inbound, InboundKind,
-    Message, Outbound, OutboundId, SessionId, Timestamp,
+    Message, Outbound, OutboundId, SessionId,
 };
 use talaria_platform::{
-    Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, ConnectError, Conversation,
-    Cursor, FileError, FileStore, Hit, Incoming, Library, Link, LinkError, MenuItem, Outgoing,
-    Platform, Ports, Recorded,
+    Arrival, Arrivals, Batch, ByteStream, ConnectError, Cursor, FileError, FileStore, Incoming,
+    Library, Link, LinkError, MenuItem, Outgoing, Platform, Ports,
 };
 use talaria_testkit::scripted::Request;
-use talaria_testkit::within;
+use talaria_testkit::{Past, within};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -48,7 +47,7 @@ struct Bench {
     cursor: Option<Cursor>,
 }
 
-/// What an account may use in these tests: three files and two direct chats.
+/// Three files.
 struct Shelf;
 
 fn ogg() -> Vec<u8> {
@@ -78,36 +77,6 @@ impl FileStore for Shelf {
     }
 }
 
-#[async_trait]
-impl Archive for Shelf {
-    async fn conversations(&self, _: usize) -> Result<Vec<Conversation>, ArchiveError> {
-        let talk = |id: &'static str, kind| Conversation {
-            at: Address {
-                account: AccountId::literal("discord"),
-                chat: Chat { id: talaria_model::ChatId::literal(id), kind },
-                thread: None,
-            },
-            title: "talk".into(),
-            updated: Timestamp::from_millis(0),
-            busy: false,
-        };
-        Ok(vec![talk(DM, ChatKind::Dm), talk("555", ChatKind::Group)])
-    }
-
-    async fn history(
-        &self,
-        _: &Address,
-        _: Option<u64>,
-        _: usize,
-    ) -> Result<Vec<Recorded>, ArchiveError> {
-        Ok(Vec::new())
-    }
-
-    async fn search(&self, _: &str, _: usize) -> Result<Vec<Hit>, ArchiveError> {
-        Ok(Vec::new())
-    }
-}
-
 fn settings(vendor: &Vendor, with: &Value) -> Settings {
     let mut settings = vendor.settings();
     for (name, value) in with.as_object().into_iter().flatten() {
@@ -121,7 +90,7 @@ fn ports(folder: &TempDir, cursor: Option<Cursor>, menu: Vec<MenuItem>) -> Ports
         account: AccountId::literal("discord"),
         clock: Arc::new(SystemClock),
         files: Arc::new(Shelf),
-        archive: Arc::new(Shelf),
+        archive: Arc::new(Past(vec![direct(), address("555", ChatKind::Group)])),
         menu: menu.into(),
         hosts: Arc::default(),
         folder: folder.path().to_owned(),

@@ -14,10 +14,11 @@ use sha2::Sha256;
 use talaria_clock::{Clock, SystemClock};
 use talaria_platform::{Arrivals, Incoming, Registration, Surface};
 use talaria_testkit::platform_contract::{PlatformHarness, Shown, Told};
+use talaria_testkit::scripted::{Fault, Reply};
 use tower::ServiceExt;
 
 use super::super::Slack;
-use super::vendor::{SECRET, Vendor, said};
+use super::vendor::{SECRET, Vendor, event, said};
 use super::{Bench, Lent, commit, connect, message_of};
 
 /// Slack, sending requests.
@@ -188,4 +189,40 @@ async fn a_press_comes_as_a_form_with_json_in_it() {
     let ((status, body), event) = tokio::join!(asking, hearing);
     assert_eq!((status, body.as_str()), (StatusCode::OK, ""));
     assert_eq!(event.id.as_str(), "act:1.2");
+}
+
+#[tokio::test]
+async fn nothing_is_asked_before_a_message_is_stored_so_a_slow_slack_and_strangers_cost_nothing() {
+    let mut bench = bench().await;
+    let before = bench.vendor.http.requests().len();
+    bench.vendor.http.conduct(|_| Some(Fault::Instead(Reply::Silence)));
+    let mention = event(json!({ "type": "app_mention", "channel": "C1", "user": "U2",
+        "text": "<@UBOT> what does <@U1> say in <#C9>?", "ts": "1700000003.000000",
+        "thread_ts": "1700000001.000000", "parent_user_id": "U1" }));
+    let routes = bench.routes.clone().unwrap();
+    let asking = ask(routes, signed(JSON, &mention.to_string(), SECRET, now()));
+    let ((status, _), event) = tokio::join!(asking, bench.event());
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(message_of(&event).text, "what does @U1 say in #C9?");
+    assert!(message_of(&event).surroundings.is_some());
+    assert_eq!(bench.vendor.http.requests().len(), before);
+}
+
+#[tokio::test]
+async fn who_is_let_in_is_read_with_names_and_with_what_was_said_before() {
+    let mut bench = bench().await;
+    let world = bench.vendor.world.clone();
+    world.write("C1", "1700000001.000000", None, "U1", "Where do we eat?");
+    let mention = event(json!({ "type": "app_mention", "channel": "C1", "user": "U2",
+        "text": "<@UBOT> what does <@U1> say?", "ts": "1700000003.000000",
+        "thread_ts": "1700000001.000000", "parent_user_id": "U1" }));
+    let routes = bench.routes.clone().unwrap();
+    let asking = ask(routes, signed(JSON, &mention.to_string(), SECRET, now()));
+    let (_, event) = tokio::join!(asking, bench.event());
+    let event = bench.let_in(event).await;
+    let message = message_of(&event);
+    assert_eq!(message.text, "what does @Alice say?");
+    assert_eq!(event.from.name.as_deref(), Some("Bob"));
+    assert!(event.source.chat_name.is_some());
+    assert_eq!(message.overheard.len(), 1);
 }

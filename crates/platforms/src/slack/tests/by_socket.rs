@@ -137,6 +137,7 @@ async fn a_mention_and_the_message_it_is_in_are_one_event() {
     let message = message_of(&first);
     assert_eq!((message.text.as_str(), message.addressed), ("hello", Addressed::ToUs));
     assert_eq!(first.to, at("C1", ChatKind::Group, Some("1700000001.000100")));
+    let first = bench.let_in(first).await;
     assert_eq!(first.source.chat_name.as_deref(), Some("general"));
     assert_eq!(first.source.topic.as_deref(), Some("All of us"));
     assert_eq!(first.from.name.as_deref(), Some("Alice"));
@@ -243,10 +244,9 @@ async fn a_connection_is_renewed_before_slack_ends_it() {
 
 #[tokio::test]
 async fn each_reason_to_end_a_connection_is_told() {
-    for (reason, is) in [
-        ("link_disabled", "not authorized"),
-        ("too_many_websockets", "another connection took over"),
-    ] {
+    for (reason, is) in
+        [("link_disabled", "not authorized"), ("too_many_websockets", "more connections use")]
+    {
         let mut bench = bench().await;
         let frame = json!({ "type": "disconnect", "reason": reason });
         bench.vendor.world.tell(vendor::Told::Text(frame.to_string()));

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use talaria_model::{ChatKind, Choice, ChoiceId, Content, Outbound};
+use talaria_model::{ChatKind, Choice, ChoiceId, Content, Outbound, Reading};
 
 use super::super::encode::{self, Broadcast, Marked, mrkdwn};
 use super::{at, post};
@@ -39,6 +39,21 @@ fn a_post() {
     let later = Outbound { id: outbound.id.with_part(1), ..outbound };
     let part = encode::post(&later, "C1", &content, Marked::No, Broadcast::Yes);
     assert!(part["reply_broadcast"].is_null(), "only the first part is shown twice");
+}
+
+#[test]
+fn text_that_is_to_be_read_as_it_is_has_no_marks() {
+    let plain = Content { reading: Reading::AsItIs, ..Content::text("a*b*c `d` <@U1> & e") };
+    let post = encode::post(&outbound(""), "C1", &plain, Marked::No, Broadcast::No);
+    assert_eq!(post["mrkdwn"], json!(false));
+    assert_eq!(post["text"], "a*b*c `d` &lt;@U1&gt; &amp; e");
+    // An edit cannot say that there are none; signs that look alike are none.
+    let edit = encode::edit("C1", "1.1", &plain);
+    let text = edit["text"].as_str().unwrap();
+    assert!(!text.contains('`'), "{text}");
+    let formatted =
+        encode::post(&outbound(""), "C1", &Content::text("*a*"), Marked::No, Broadcast::No);
+    assert!(formatted["mrkdwn"].is_null());
 }
 
 #[test]

@@ -236,16 +236,19 @@ async fn whoever_is_first_asked_in_a_thread_is_told_what_was_said_in_it() {
     let (events, _) = bench.events(1).await;
     assert_eq!(message_of(&events[0]).addressed, Addressed::ToOthers);
     world.deliver("events_api", &reply("1700000003.000000", "<@UBOT> and you?"));
-    let (events, _) = bench.events(1).await;
-    let message = message_of(&events[0]);
+    let (mut events, _) = bench.events(1).await;
+    assert!(message_of(&events[0]).overheard.is_empty(), "nobody was let in yet");
+    let event = bench.let_in(events.remove(0)).await;
+    let message = message_of(&event);
     assert_eq!(message.text, "and you?");
     let overheard: Vec<(&str, &str)> =
         message.overheard.iter().map(|one| (one.name.as_str(), one.text.as_str())).collect();
     assert_eq!(overheard, [("Alice", "Where do we eat?"), ("Bob", "Ask @Alice")]);
     assert_eq!(message.reply_to.as_ref().unwrap().as_str(), "1700000001.000000");
     world.deliver("events_api", &reply("1700000004.000000", "hm?"));
-    let (events, _) = bench.events(1).await;
-    let message = message_of(&events[0]);
+    let (mut events, _) = bench.events(1).await;
+    let event = bench.let_in(events.remove(0)).await;
+    let message = message_of(&event);
     assert_eq!(message.addressed, Addressed::ToUs, "we take part in it");
     assert!(message.overheard.is_empty(), "told once");
 }
@@ -264,8 +267,9 @@ async fn a_new_connection_does_not_tell_again_what_the_conversation_holds() {
         &event(json!({ "type": "message", "channel": "D1", "channel_type": "im", "user": "U1",
             "text": "And when?", "ts": "1700000002.000000", "thread_ts": "1700000001.000000" })),
     );
-    let (events, _) = bench.events(1).await;
-    assert!(message_of(&events[0]).overheard.is_empty(), "it is in the conversation");
+    let (mut events, _) = bench.events(1).await;
+    let event = bench.let_in(events.remove(0)).await;
+    assert!(message_of(&event).overheard.is_empty(), "it is in the conversation");
 }
 
 #[tokio::test]
@@ -282,8 +286,9 @@ async fn an_answer_to_something_we_began_says_what_it_answers() {
             "parent_user_id": "UBOT" }),
         ),
     );
-    let (events, _) = bench.events(1).await;
-    let message = message_of(&events[0]);
+    let (mut events, _) = bench.events(1).await;
+    let event = bench.let_in(events.remove(0)).await;
+    let message = message_of(&event);
     assert_eq!(message.addressed, Addressed::ToUs);
     let quote = message.quote.as_ref().unwrap();
     assert_eq!((quote.text.as_str(), &quote.author), ("The build is *red*.", &Author::Us));

@@ -20,16 +20,14 @@ use futures::StreamExt;
 use serde_json::Value;
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{
-    AccountId, Act, Address, Chat, ChatId, ChatKind, Content, Entry, EntryBody, FileId, FileRef,
-    Inbound, InboundKind, Message, Outbound, OutboundId, Sender, SenderId, Seq, SessionId,
-    ThreadId,
+    AccountId, Act, Address, Chat, ChatId, ChatKind, Content, FileId, FileRef, Inbound,
+    InboundKind, Message, Outbound, OutboundId, Seq, SessionId, ThreadId,
 };
 use talaria_platform::{
-    Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation, Cursor,
-    FileError, FileStore, Hit, Incoming, Library, Link, LinkError, MenuItem, Offered, Outgoing,
-    Platform, Ports, Recorded, Verdict,
+    Arrival, Arrivals, Batch, ByteStream, Committed, Cursor, FileError, FileStore, Incoming,
+    Library, Link, LinkError, MenuItem, Offered, Outgoing, Platform, Ports, Verdict,
 };
-use talaria_testkit::within;
+use talaria_testkit::{Past, within};
 
 use super::Slack;
 use talaria_testkit::vendors::slack as vendor;
@@ -74,12 +72,11 @@ fn item(name: &str, aliases: &[&str]) -> MenuItem {
 }
 
 fn ports(vendor: &Vendor, lent: Lent) -> Ports {
-    let shelf = Arc::new(Shelf { conversations: lent.conversations });
     Ports {
         account: account(),
         clock: lent.clock,
-        files: shelf.clone(),
-        archive: shelf,
+        files: Arc::new(Shelf),
+        archive: Arc::new(Past(lent.conversations)),
         menu: [item("stop", &["cancel"]), item("title", &[])].into(),
         hosts: Arc::default(),
         folder: vendor.folder(),
@@ -132,6 +129,12 @@ impl Bench {
         event
     }
 
+    /// An event as it is once it was let in.
+    async fn let_in(&self, mut inbound: Inbound) -> Inbound {
+        self.library.surroundings(&inbound).await.unwrap().put_into(&mut inbound);
+        inbound
+    }
+
     /// Listens until `until` is there, while nothing arrives.
     async fn listen_while<T>(&mut self, until: impl Future<Output = T>) -> T {
         tokio::select! {
@@ -180,10 +183,8 @@ fn file(name: &str, size: u64) -> FileRef {
     FileRef::new(id, name, "image/png", size)
 }
 
-/// Files whose bytes are their names, and an archive with something said in some conversations.
-struct Shelf {
-    conversations: Vec<Address>,
-}
+/// Files whose bytes are their names.
+struct Shelf;
 
 #[async_trait]
 impl FileStore for Shelf {
@@ -199,43 +200,5 @@ impl FileStore for Shelf {
                 Ok(futures::stream::iter([Ok(bytes)]).boxed())
             }
         }
-    }
-}
-
-#[async_trait]
-impl Archive for Shelf {
-    async fn conversations(&self, _: usize) -> Result<Vec<Conversation>, ArchiveError> {
-        let conversation = |at: &Address| Conversation {
-            at: at.clone(),
-            title: String::new(),
-            updated: SystemClock.now(),
-            busy: false,
-        };
-        Ok(self.conversations.iter().map(conversation).collect())
-    }
-
-    async fn history(
-        &self,
-        at: &Address,
-        _: Option<u64>,
-        _: usize,
-    ) -> Result<Vec<Recorded>, ArchiveError> {
-        let is_known = self
-            .conversations
-            .iter()
-            .any(|known| (&known.chat.id, &known.thread) == (&at.chat.id, &at.thread));
-        let body = EntryBody::Said {
-            from: Sender::new(SenderId::literal("U1")),
-            text: "hello".into(),
-            files: Vec::new(),
-            heard: None,
-            message: None,
-        };
-        let entry = Entry { number: 1, at: SystemClock.now(), turn: None, body };
-        Ok(if is_known { vec![Recorded { position: 1, entry }] } else { Vec::new() })
-    }
-
-    async fn search(&self, _: &str, _: usize) -> Result<Vec<Hit>, ArchiveError> {
-        Ok(Vec::new())
     }
 }

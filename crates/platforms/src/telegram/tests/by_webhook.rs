@@ -220,8 +220,8 @@ async fn telegram_says_whether_it_reaches_us() {
     assert!(matches!(hook.arrivals.next().await, Some(Ok(Arrival::Alive))), "it does");
     hook.vendor.truth().webhook["url"] = json!("https://elsewhere.example.org/");
     match hook.arrivals.next().await {
-        Some(Err(LinkError::Conflict { reason })) => {
-            assert!(reason.contains("a bot of its own"), "{reason}");
+        Some(Err(LinkError::Conflict { hint, .. })) => {
+            assert!(hint.contains("a bot of its own"), "{hint}");
         }
         _ => panic!("somebody else has taken the bot"),
     }

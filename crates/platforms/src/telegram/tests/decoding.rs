@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use talaria_model::{Addressed, Author, Inbound, InboundKind, MediaKind, Message, SenderKind};
 
-use super::super::albums;
-use super::super::decode::{Decoded, Event, News, Us, decode, number};
+use super::super::decode::{Decoded, Event, News, OtherBots, Us, decode, number};
 use super::super::words::Names;
 use super::*;
 
@@ -14,6 +13,7 @@ fn us() -> Us {
         account: AccountId::literal("telegram"),
         names: Names { id: 42, username: Some("tally_bot".into()) },
         hears_all: false,
+        other_bots: OtherBots::GoFirst,
     }
 }
 
@@ -199,7 +199,7 @@ fn each_sample_reads_as_what_happened() {
         (
             "reply_to_photo",
             format!(
-                r#"42:36 {dm}: {alice} says "nice" (answers 21) (quotes Alice Example: "[photo]")"#
+                r#"42:36 {dm}: {alice} says "nice" +Photo p - image/jpeg (answers 21) (quotes Alice Example: "[photo]")"#
             ),
         ),
         ("ours", "nothing".into()),
@@ -250,30 +250,75 @@ fn what_chats_are_called_is_learnt_by_the_way() {
     assert_eq!(topic("migrate_from").moved, moved);
 }
 
-#[test]
-fn an_album_is_one_message() {
-    let album = vec![
-        event(&fixture("album_first")),
-        event(&fixture("text")),
-        event(&fixture("album_second")),
-    ];
-    let joined = albums::join(album);
-    assert_eq!(joined.len(), 2, "what others said meanwhile is another message");
-    let InboundKind::Said(message) = &joined[0].inbound.kind else { panic!("said") };
-    assert_eq!(message.text, "Our trip");
-    let kinds: Vec<MediaKind> = message.media.iter().map(|media| media.kind).collect();
-    assert_eq!(kinds, [MediaKind::Video, MediaKind::Photo]);
+fn in_group(text: &str, other: Value) -> Value {
+    let mut update = said(9, text);
+    update["message"]["chat"] = json!({ "id": -100, "title": "a", "type": "supergroup" });
+    for (name, value) in other.as_object().into_iter().flatten() {
+        update["message"][name] = value.clone();
+    }
+    update
+}
+
+fn message_in(update: &Value) -> Message {
+    match event(update).inbound.kind {
+        InboundKind::Said(message) => message,
+        kind => panic!("{kind:?}"),
+    }
 }
 
 #[test]
-fn an_album_is_finished_when_something_else_came_from_its_chat() {
-    let numbered = |name: &str| (0, event(&fixture(name)));
-    let album = [numbered("text"), numbered("album_first"), numbered("album_second")];
-    assert_eq!(albums::unfinished(&album), Some((1, 2)));
-    let elsewhere = [numbered("album_first"), numbered("text")];
-    assert_eq!(albums::unfinished(&elsewhere), Some((0, 1)), "that was in another chat");
-    let behind = [numbered("album_first"), numbered("dice")];
-    assert_eq!(albums::unfinished(&behind), None);
+fn who_names_another_bot_means_that_one_even_in_an_answer_to_us() {
+    let entities = json!([{ "type": "mention", "offset": 0, "length": 10 }]);
+    let ours = json!({ "message_id": 3, "date": 1, "text": "hm",
+        "from": { "id": 42, "is_bot": true, "first_name": "Tally" },
+        "chat": { "id": -100, "type": "supergroup" } });
+    let named =
+        in_group("@other_bot hi", json!({ "entities": entities, "reply_to_message": ours }));
+    assert_eq!(message_in(&named).addressed, Addressed::ToAnotherBot);
+    let both = json!([{ "type": "mention", "offset": 0, "length": 10 },
+        { "type": "mention", "offset": 11, "length": 10 }]);
+    let both = in_group("@other_bot @tally_bot hi", json!({ "entities": both }));
+    assert_eq!(message_in(&both).addressed, Addressed::ToUs);
+    let mut alone = in_group("@other_bot hi", json!({ "entities": entities }));
+    alone["message"]["chat"] = json!({ "id": 250_918_540, "type": "private" });
+    assert_eq!(message_in(&alone).addressed, Addressed::ToUs);
+}
+
+#[test]
+fn who_answers_a_picture_speaks_about_it() {
+    let picture = json!({ "message_id": 3, "date": 1,
+        "from": { "id": 7, "is_bot": false, "first_name": "Bob" },
+        "chat": { "id": -100, "type": "supergroup" },
+        "photo": [{ "file_id": "p1", "file_unique_id": "u", "width": 1, "height": 1 }] });
+    let entities = json!([{ "type": "mention", "offset": 0, "length": 10 }]);
+    let asked = in_group(
+        "@tally_bot what is it?",
+        json!({ "entities": entities, "reply_to_message": picture }),
+    );
+    let media = message_in(&asked).media;
+    assert_eq!((media.len(), media[0].handle.as_str()), (1, "p1"));
+    let chatter = in_group("nice", json!({ "reply_to_message": picture }));
+    assert!(message_in(&chatter).media.is_empty(), "nobody asked us");
+}
+
+#[test]
+fn who_passes_a_command_on_does_not_give_it() {
+    let command = json!([{ "type": "bot_command", "offset": 0, "length": 15 }]);
+    let origin = json!({ "type": "hidden_user", "date": 1, "sender_user_name": "Eve" });
+    let passed =
+        in_group("/stop@other_bot", json!({ "entities": command, "forward_origin": origin }));
+    assert_eq!(message_in(&passed).addressed, Addressed::ToOthers);
+}
+
+#[test]
+fn the_parts_of_an_album_say_what_they_are_parts_of() {
+    let part = |name: &str| match event(&fixture(name)).inbound.kind {
+        InboundKind::Said(message) => (message.album, message.media[0].kind),
+        kind => panic!("{kind:?}"),
+    };
+    let (first, second) = (part("album_first"), part("album_second"));
+    assert!(first.0.is_some() && first.0 == second.0);
+    assert_eq!((first.1, second.1), (MediaKind::Video, MediaKind::Photo));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Acts out: what is asked of Telegram, to the letter.
 
-use talaria_model::{Choice, ChoiceId, Content, Draft, MessageId, Notify, Progress, Shown};
+use talaria_model::{
+    Choice, ChoiceId, Content, Draft, MessageId, Notify, Progress, Reading, Shown,
+};
 use talaria_platform::SendError;
 
 use super::super::encode::{self, Done, LinkPreviews, Request};
@@ -8,6 +10,19 @@ use super::*;
 
 fn content(text: &str) -> Content {
     Content::text(text)
+}
+
+#[test]
+fn text_that_is_to_be_read_as_it_is_has_no_entities() {
+    let plain = Content { reading: Reading::AsItIs, ..content("# a*b*c\n```\n`d` __e__") };
+    for said in post(&alice(), &plain) {
+        assert_eq!(said["text"], "# a*b*c\n```\n`d` __e__");
+        assert!(said.get("entities").is_none(), "{said}");
+    }
+    let message = MessageId::literal("7");
+    let edit = encode::edit(&json!(42), &message, &plain, LinkPreviews::Shown).unwrap();
+    assert_eq!(edit.body["text"], "# a*b*c\n```\n`d` __e__");
+    assert!(edit.body.get("entities").is_none());
 }
 
 fn choice(id: &'static str, label: &str) -> Choice {

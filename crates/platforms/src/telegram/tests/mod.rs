@@ -10,7 +10,6 @@ mod rendering;
 mod setup;
 mod speaking;
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,9 +23,8 @@ use talaria_model::{
     SessionId, ThreadId, Timestamp,
 };
 use talaria_platform::{
-    Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation, Cursor,
-    FileError, FileStore, Hit, Incoming, Link, LinkError, Outgoing, Platform, Ports, Recorded,
-    Verdict,
+    Arrival, Arrivals, Batch, ByteStream, Committed, Cursor, FileError, FileStore, Incoming, Link,
+    LinkError, Outgoing, Platform, Ports, Verdict,
 };
 use tempfile::TempDir;
 
@@ -52,7 +50,7 @@ fn ports(folder: &Path, cursor: Option<&str>) -> Ports {
         account: AccountId::literal("telegram"),
         clock: Arc::new(SystemClock),
         files: Arc::new(Shelf),
-        archive: Arc::new(Shelf),
+        archive: Arc::new(talaria_testkit::Past::default()),
         menu: Arc::default(),
         hosts: Arc::default(),
         folder: folder.to_owned(),
@@ -148,8 +146,6 @@ fn said(number: i64, text: &str) -> Value {
 /// A clock on which every wait is over at once.
 #[derive(Default)]
 struct Hurried {
-    /// What happens meanwhile, first things first.
-    meanwhile: Mutex<VecDeque<Box<dyn FnOnce() + Send>>>,
     waits: Mutex<Vec<Duration>>,
 }
 
@@ -160,9 +156,6 @@ impl Clock for Hurried {
 
     fn sleep(&self, wait: Duration) -> Sleep {
         self.waits.lock().unwrap().push(wait);
-        if let Some(happens) = self.meanwhile.lock().unwrap().pop_front() {
-            happens();
-        }
         Box::pin(tokio::task::yield_now())
     }
 }
@@ -190,25 +183,5 @@ impl FileStore for Shelf {
             return Ok(stream::iter([Err(std::io::Error::other("the disk"))]).boxed());
         }
         Ok(stream::iter([Ok(bytes.into())]).boxed())
-    }
-}
-
-#[async_trait]
-impl Archive for Shelf {
-    async fn conversations(&self, _: usize) -> Result<Vec<Conversation>, ArchiveError> {
-        Ok(Vec::new())
-    }
-
-    async fn history(
-        &self,
-        _: &Address,
-        _: Option<u64>,
-        _: usize,
-    ) -> Result<Vec<Recorded>, ArchiveError> {
-        Ok(Vec::new())
-    }
-
-    async fn search(&self, _: &str, _: usize) -> Result<Vec<Hit>, ArchiveError> {
-        Ok(Vec::new())
     }
 }

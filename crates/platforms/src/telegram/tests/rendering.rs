@@ -1,14 +1,14 @@
 //! Markdown as text and entities.
 
 use proptest::prelude::*;
-use talaria_model::Unit;
+use talaria_model::{Content, Unit};
 
 use super::super::encode::shown as rendered;
 use super::*;
 
 /// The text, and each entity as its kind and what it covers.
 fn shown(markdown: &str) -> (String, Vec<String>) {
-    let rendered = rendered(markdown);
+    let rendered = rendered(&Content::text(markdown));
     let units: Vec<u16> = rendered.text.encode_utf16().collect();
     let entities = json!(rendered.entities);
     let entities = entities.as_array().unwrap().iter().map(|entity| {

@@ -100,6 +100,29 @@ async fn a_webhook_ends_when_we_begin_to_ask() {
     assert_eq!(bench.batch().await.events.len(), 1);
 }
 
+#[tokio::test]
+async fn a_webhook_that_somebody_sets_again_is_left_to_people() {
+    let vendor = Vendor::open().await;
+    let folder = TempDir::new().unwrap();
+    let connect = || Telegram::connect(settings(vendor.settings()), ports(folder.path(), None));
+    let set = |url: &str| vendor.truth().webhook["url"] = json!(url);
+    set("https://other.example.org/secret-path");
+    assert!(connect().await.is_ok());
+    set("https://other.example.org/secret-path");
+    match connect().await {
+        Err(ConnectError::Refused { problem, hint }) => {
+            assert!(problem.contains("to other.example.org,"), "{problem}");
+            assert!(!problem.contains("secret-path"), "{problem}");
+            assert!(hint.contains("a bot of its own"), "{hint}");
+        }
+        Ok(_) => panic!("it was ended again"),
+        Err(error) => panic!("{error}"),
+    }
+    assert_eq!(vendor.asked("deleteWebhook").len(), 1);
+    set("https://another.example.org/");
+    assert!(connect().await.is_ok(), "that is another one");
+}
+
 #[test]
 fn each_kind_of_chat_has_its_own_limits() {
     let dm = can(base(), ChatKind::Dm);

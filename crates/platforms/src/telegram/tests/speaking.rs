@@ -209,20 +209,6 @@ async fn the_text_below_a_file_can_be_changed() {
 }
 
 #[tokio::test]
-async fn files_of_an_edit_follow_it() {
-    let bench = Bench::open().await;
-    let message = bench.send(&alice(), text("so far")).await.unwrap().message.unwrap();
-    let Act::Post(content) = with_files("the end", &[("a.txt", "text/plain")]) else {
-        unreachable!()
-    };
-    let edit = Act::Edit { message: message.clone(), content };
-    let receipt = bench.send(&alice(), edit).await.unwrap();
-    assert_eq!(receipt.message, Some(message), "it is still the same message");
-    assert_eq!(bench.last("editMessageText")["text"], "the end");
-    assert_eq!(bench.last("sendDocument").get("caption"), None);
-}
-
-#[tokio::test]
 async fn a_mark_replaces_the_one_before() {
     let bench = Bench::open().await;
     let message = MessageId::literal("7");

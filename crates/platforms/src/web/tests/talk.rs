@@ -185,6 +185,7 @@ async fn history_is_told_in_the_shapes_of_the_page() {
     bench.shelf.record(EntryBody::Noticed {
         text: "Which?".into(),
         choices: vec![Choice { id: ChoiceId::literal("c1"), label: "This".into() }],
+        files: Vec::new(),
         sent: sent(2),
     });
     bench.shelf.record(aside("This"));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use talaria_model::{Address, ChoiceId, InboundKind, MediaKind, Message, SenderId};
+use talaria_model::{Address, Author, ChoiceId, InboundKind, MediaKind, Message, SenderId};
 
 use crate::sim::check::Origin;
 use crate::sim::{Files, Life, Vendor};
@@ -29,6 +29,8 @@ pub(super) enum Saying {
     Words(&'static str),
     /// The same, by a command that says what is to become of it.
     By(&'static str),
+    /// Words of somebody else.
+    PassedOn(&'static str),
     /// Words with a file.
     WithFile,
     /// Words with a file that has to be fetched.
@@ -90,6 +92,12 @@ impl People {
                 let text = format!("{command} hello from {who} {token}");
                 self.does(vendor, who, &speech.at, text, vec![]);
             }
+            Saying::PassedOn(words) => {
+                let text = format!("{words} {}", self.token(who, &speech.at));
+                let forwarded = Some(Author::Named("Eve".into()));
+                let message = Message { text, forwarded, ..Message::default() };
+                vendor.does(who, speech.at.clone(), InboundKind::Said(message));
+            }
             Saying::WithFile => {
                 let token = self.token(who, &speech.at);
                 let inside = self.token(who, &speech.at);
@@ -100,7 +108,10 @@ impl People {
                 let token = self.token(who, &speech.at);
                 let media = vendor.keep(MediaKind::Document, "note.txt", b"nothing in particular");
                 let text = format!("a file {token}");
-                let message = Message { text, media: vec![media], ..Message::default() };
+                let around = vendor.keep(MediaKind::Document, "around", b"what was said before");
+                let surroundings = self.dice.one_in(2).then_some(around.handle);
+                let message =
+                    Message { text, media: vec![media], surroundings, ..Message::default() };
                 vendor.does(who, speech.at.clone(), InboundKind::Said(message));
             }
             Saying::Command(command) => {

@@ -84,6 +84,7 @@ pub(super) struct Weather {
     pub(super) paced: bool,
     pub(super) finds: bool,
     pub(super) fresh: bool,
+    pub(super) forwards: bool,
 }
 
 impl fmt::Display for Weather {
@@ -141,6 +142,7 @@ impl Weather {
             paced: on(3),
             finds: on(3),
             fresh: on(2),
+            forwards: on(3),
         }
     }
 }
@@ -374,12 +376,22 @@ impl Shop {
             ]),
             edits,
             drafts,
-            choices: *dice.pick(&[Choices::Numbered, Choices::Buttons { max: 4 }]),
-            typing: *dice.pick(&[Typing::Never, Typing::Fades(Duration::from_secs(5))]),
+            choices: *dice.pick(&[
+                Choices::Numbered,
+                Choices::Numbered,
+                Choices::Buttons { max: 4, id: 64 },
+                // Too little for any id of ours.
+                Choices::Buttons { max: 4, id: 41 },
+            ]),
+            typing: *dice.pick(&[
+                Typing::Never,
+                Typing::Fades(Duration::from_secs(5)),
+                Typing::Stays(Duration::from_secs(100)),
+            ]),
             files: *dice.pick(&[Files::Never, Files::UpTo(1000)]),
             deletes: *dice.pick(&[Deletes::Never, Deletes::Anytime]),
             pace: match weather.paced {
-                true => Pace { account: bucket(dice), chat: bucket(dice) },
+                true => Pace { account: bucket(dice), chat: bucket(dice), edits: bucket(dice) },
                 false => Pace::FREE,
             },
             idempotency,
@@ -433,6 +445,9 @@ impl Shop {
         }
         if weather.queues {
             sayings.extend(["/queue", "/queue", "/steer", "/background"].map(Saying::By));
+        }
+        if weather.forwards {
+            sayings.extend(["/stop", "/new", "/queue", "1"].map(Saying::PassedOn));
         }
         if weather.looks_back {
             let commands = [

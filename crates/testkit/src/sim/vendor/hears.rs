@@ -169,8 +169,8 @@ impl Vendor {
             return Heard::Beginning;
         }
         if hears == Hears::Poll && truth.foreign_until.is_some_and(|until| until > now) {
-            let reason = "terminated by another poll".to_owned();
-            return Heard::Broken(LinkError::Conflict { reason });
+            let (problem, hint) = ("somebody else polls".to_owned(), "stop it".to_owned());
+            return Heard::Broken(LinkError::Conflict { problem, hint });
         }
         match hears {
             Hears::Stream | Hears::Poll | Hears::Sequence => {

@@ -16,8 +16,8 @@ use talaria_model::{
     SenderId, Source, Timestamp,
 };
 use talaria_platform::{
-    Account, Bursts, ConnectError, Identity, Incoming, Link, LinkError, Ports, SendError, Spec,
-    Startup, Surface, Verdict,
+    Account, Bursts, ConnectError, Identity, Incoming, Link, LinkError, Ports, SendError, Senders,
+    Spec, Startup, Surface, Verdict,
 };
 use tokio::sync::watch;
 
@@ -43,6 +43,7 @@ const SPEC: Spec = Spec {
     bursts: Bursts::NONE,
     ids: Ids::Needed,
     identity: Identity::Anyone,
+    senders: Senders::ANY,
     startup: Startup::Always,
     asks: &[],
     guide: "",
@@ -144,10 +145,15 @@ pub struct Truth {
     keeper: Option<shelf::Keeper>,
     /// Chats of which it was said that they are gone.
     pub gone: BTreeSet<String>,
+    /// The chats in which somebody seems to work on an answer.
+    pub works: BTreeSet<String>,
     /// How far people see their messages to be, where they are shown it.
     pub marks: BTreeMap<MessageId, Progress>,
     /// What can be seen of answers that are no messages, and since when.
     pub drafts: BTreeMap<OutboundId, (Draft, Timestamp)>,
+    /// What each act was first shown as, and when, as long as repeats are recognised. A message that is
+    /// taken away leaves its key behind.
+    keys: BTreeMap<(OutboundId, u32), (MessageId, Timestamp)>,
     finds: bool,
     in_groups: Option<Capabilities>,
     changes: u64,
@@ -418,7 +424,7 @@ impl Vendor {
     pub fn first(&self, conducts: impl IntoIterator<Item = Conduct>) {
         let mut conducts: VecDeque<_> = conducts.into_iter().collect();
         self.behaves(move |outbound| match outbound.act {
-            Act::Typing | Act::Draft(_) => Conduct::Shows,
+            Act::Typing | Act::Rest | Act::Draft(_) => Conduct::Shows,
             _ => conducts.pop_front().unwrap_or(Conduct::Shows),
         });
     }

@@ -26,7 +26,8 @@ impl Outgoing for Mouth {
     async fn send(&self, outbound: &Outbound) -> Result<Receipt, SendError> {
         let ground = &self.vendor.0.ground;
         let (account, id) = (&self.vendor.0.account, &outbound.id);
-        let durable = !matches!(outbound.act, Act::Typing | Act::Draft(_) | Act::Mark { .. });
+        let durable =
+            !matches!(outbound.act, Act::Typing | Act::Rest | Act::Draft(_) | Act::Mark { .. });
         if durable {
             ground.points.pass(format!("{account} is sent {id}: {}", words(outbound))).await;
         } else if ground.points.alive() == crate::sim::points::Alive::No {
@@ -136,7 +137,14 @@ impl Mouth {
         truth.changes += 1;
         let changed = truth.changes;
         match &outbound.act {
-            Act::Typing => Ok(None),
+            Act::Typing => {
+                truth.works.insert(place(outbound));
+                Ok(None)
+            }
+            Act::Rest => {
+                truth.works.remove(&place(outbound));
+                Ok(None)
+            }
             Act::Draft(draft) if draft.is_blank() => {
                 truth.drafts.remove(&outbound.id);
                 Ok(None)
@@ -150,18 +158,19 @@ impl Mouth {
                 Ok(None)
             }
             Act::Post(content) => {
+                truth.works.remove(&place(outbound));
                 truth.drafts.retain(|id, _| id.with_part(0) != outbound.id.with_part(0));
-                let is_known = |shown: &&Shown| match can.idempotency {
-                    Idempotency::None => false,
-                    Idempotency::Keyed(window) => {
-                        shown.by == outbound.id && now.since(shown.at) < window
-                    }
-                };
-                if let Some(known) = truth.shown.iter().find(is_known) {
-                    return Ok(Some(known.message.clone()));
+                let key = (outbound.id.clone(), content.anew);
+                if let (Idempotency::Keyed(window), Some((known, at))) =
+                    (can.idempotency, truth.keys.get(&key))
+                    && now.since(*at) < window
+                {
+                    let is_there = truth.shown.iter().any(|shown| shown.message == *known);
+                    return is_there.then(|| Some(known.clone())).ok_or(SendError::Vanished);
                 }
                 truth.posted += 1;
                 let message = MessageId::new(format!("m{}", truth.posted)).expect("an id");
+                truth.keys.insert(key, (message.clone(), now));
                 truth.shown.push(Shown {
                     message: message.clone(),
                     to: outbound.to.clone(),
@@ -237,6 +246,7 @@ fn words(outbound: &Outbound) -> String {
         Act::React { .. } => ("react", ""),
         Act::Mark { .. } => ("mark", ""),
         Act::Typing => ("typing", ""),
+        Act::Rest => ("rest", ""),
     };
     format!("{verb} in {}: {text:.60?}", outbound.to.chat.id)
 }

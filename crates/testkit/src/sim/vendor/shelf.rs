@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::{Media, MediaKind};
-use talaria_platform::{ByteStream, FetchError, Library};
+use talaria_model::{Inbound, InboundKind, Media, MediaKind, Message, Overheard};
+use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
 
 use super::{Reach, Vendor};
 
@@ -87,5 +87,22 @@ impl Library for Shelf {
             Handing::Refuses(error) => Err(error),
             Handing::Panics => panic!("the test says so"),
         }
+    }
+
+    /// What surrounds a message is kept like a file, and told as something said by nobody in particular.
+    async fn surroundings(&self, inbound: &Inbound) -> Result<Surroundings, FetchError> {
+        let handle = match &inbound.kind {
+            InboundKind::Said(Message { surroundings: Some(handle), .. }) => handle.clone(),
+            _ => return Ok(Surroundings::default()),
+        };
+        let (kind, name) = (MediaKind::Document, None);
+        let bytes = self.fetch(&Media { handle, kind, name, mime: None, size: None }).await?;
+        let bytes: Vec<Bytes> = bytes
+            .try_collect()
+            .await
+            .map_err(|error| FetchError::Unreachable { reason: error.to_string() })?;
+        let text = String::from_utf8_lossy(&bytes.concat()).into_owned();
+        let overheard = vec![Overheard { name: "somebody".into(), text }];
+        Ok(Surroundings { overheard, ..Surroundings::default() })
     }
 }

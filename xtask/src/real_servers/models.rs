@@ -30,7 +30,7 @@ const CONVERSATIONS: &[(&str, &str)] = &[
     ("please hit the rate limit", "limiting requests"),
 ];
 
-pub(crate) fn run(root: &Path, binary: &Path) -> Result<()> {
+pub(super) fn run(root: &Path, binary: &Path) -> Result<()> {
     let script = installed::aimock(root)?;
     let port = free_port()?;
     for (wire, base) in [

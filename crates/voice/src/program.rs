@@ -1,0 +1,133 @@
+//! Runs a program that the configuration names, to its end.
+//!
+//! No shell reads what it is given. It gets no secrets in its environment and a folder of its own, and
+//! nothing that it leaves running outlives it.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use talaria_agent::VoiceError;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+/// What a program is told of our environment. Everything else may be a secret.
+const PASSED_ON: [&str; 7] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"];
+
+/// How much of its complaints is kept, in bytes.
+const MOST_COMPLAINTS: usize = 4 * 1024;
+
+/// The most that is told of them, in characters.
+const LONGEST_REASON: usize = 160;
+
+/// A program and all that it started.
+struct Running {
+    child: Child,
+    /// Absent once it was ended: the number may be somebody else's then.
+    group: Option<Pid>,
+}
+
+impl Running {
+    fn end(&mut self) {
+        if let Some(group) = self.group.take() {
+            // Whoever is gone already needs no ending.
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Runs a program in a folder, tells it `input`, and says what it printed, which may not be more than
+/// `largest` bytes.
+pub(crate) async fn run(
+    words: &[String],
+    folder: &Path,
+    input: &[u8],
+    largest: usize,
+) -> Result<Vec<u8>, VoiceError> {
+    let refused = |reason: String| VoiceError::Refused { reason };
+    let [name, arguments @ ..] = words else { return Err(refused("there is no program".into())) };
+    let failed = |error: std::io::Error| refused(format!("`{name}` cannot be run: {error}"));
+    let child = Command::new(name)
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .env("TMPDIR", folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+    let mut running = Running { child, group };
+    let (stdin, stdout, stderr) =
+        (running.child.stdin.take(), running.child.stdout.take(), running.child.stderr.take());
+    let tell = async move {
+        if let Some(mut stdin) = stdin {
+            // One that does not want to hear it all has its reasons.
+            let _ = stdin.write_all(input).await;
+        }
+    };
+    // What it leaves running keeps the pipes open, so its own end is the end of what it says.
+    let said = async {
+        let (printed, complaints, ()) =
+            tokio::join!(begin(stdout, largest + 1), begin(stderr, MOST_COMPLAINTS), tell);
+        (printed, complaints)
+    };
+    let (status, (printed, complaints)) = {
+        tokio::pin!(said);
+        tokio::select! {
+            said = &mut said => {
+                let status = running.child.wait().await;
+                running.end();
+                (status, said)
+            }
+            status = running.child.wait() => {
+                running.end();
+                (status, said.await)
+            }
+        }
+    };
+    let status = status.map_err(failed)?;
+    if !status.success() {
+        let complaint = String::from_utf8_lossy(&complaints);
+        let line = complaint.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let line: String = line.unwrap_or_default().chars().take(LONGEST_REASON).collect();
+        let why = if line.is_empty() { String::new() } else { format!(": {line}") };
+        return Err(refused(format!("`{name}` ended with {status}{why}")));
+    }
+    if printed.len() > largest {
+        return Err(refused(format!("`{name}` printed more than {largest} bytes")));
+    }
+    Ok(printed)
+}
+
+/// The beginning of what is said. The rest is heard and forgotten, so that nobody waits for us.
+async fn begin(from: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let Some(mut from) = from else { return kept };
+    let mut piece = vec![0; 16 * 1024];
+    while let Ok(read @ 1..) = from.read(&mut piece).await {
+        let room = most.saturating_sub(kept.len()).min(read);
+        kept.extend_from_slice(&piece[..room]);
+    }
+    kept
+}
+
+/// Whether there is such a program on this machine.
+pub fn is_there(program: &str) -> bool {
+    let is_file = |path: &Path| path.metadata().is_ok_and(|found| found.is_file());
+    if program.contains('/') {
+        return is_file(Path::new(program));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| is_file(&folder.join(program)))
+}
