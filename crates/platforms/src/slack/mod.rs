@@ -191,7 +191,6 @@ impl Platform for Slack {
              lists are shown; headings become bold lines and tables become plain text. You see what was \
              said in your thread, not the rest of the channel.",
         ),
-        // Nobody can be mentioned: what would call people is written out.
         bursts: Bursts::NONE,
         ids: Ids::Hideable,
         identity: Identity::Anyone,
