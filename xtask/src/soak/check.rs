@@ -71,7 +71,7 @@ pub(crate) enum What {
     Scrambled,
     WrongChat,
     Stray(String),
-    Notices { asked: usize, unmarked: usize, shown: usize },
+    Notices { asked: usize, unmarked: usize, shown: usize, read: Vec<String> },
     NotJournalled,
     NotEnded,
     Unexplained(Row),
@@ -93,9 +93,10 @@ impl fmt::Display for Violation {
             What::Scrambled => write!(f, "the answer to {token} in {place} is out of order"),
             What::WrongChat => write!(f, "something for {token} appeared in {place}"),
             What::Stray(text) => write!(f, "{place} got {text:?} for no reason"),
-            What::Notices { asked, unmarked, shown } => write!(
+            What::Notices { asked, unmarked, shown, read } => write!(
                 f,
-                "{place} asked for {asked} notices and got {shown}, {unmarked} of them unmarked"
+                "{place} asked for {asked} notices and got {shown}, {unmarked} of them unmarked; it \
+                 reads {read:#?}"
             ),
             What::NotJournalled => write!(f, "{place} is not in the journal"),
             What::NotEnded => write!(f, "{place} is in the journal and nothing came of it"),
@@ -411,7 +412,10 @@ impl<'a> Court<'a> {
             let asked = asked.get(place).copied().unwrap_or(0);
             let (unmarked, shown) = got.get(place).copied().unwrap_or((0, 0));
             if unmarked > asked || shown < asked {
-                let what = What::Notices { asked, unmarked, shown };
+                let here = self.places.get(place).into_iter().flatten();
+                let here = here.map(|place| &self.evidence.shown[*place].text);
+                let read = here.filter(|text| words_in(text).is_empty()).cloned().collect();
+                let what = What::Notices { asked, unmarked, shown, read };
                 self.found.push(Violation { what, token: None, place: place.clone() });
             }
         }
@@ -460,9 +464,10 @@ enum Notice {
 
 impl Notice {
     fn of(text: &str) -> Self {
-        const KNOWN: [(&str, Notice); 10] = [
-            ("\n- begun ", Notice::Status),
-            // Where messages are short, a status is several.
+        const KNOWN: [(&str, Notice); 11] = [
+            // Where messages are short, a status is several; only the first says whose it is.
+            ("Conversation ", Notice::Status),
+            ("- begun ", Notice::Rest),
             ("- last prompt ", Notice::Rest),
             ("- model `", Notice::Rest),
             (SET_ASIDE, Notice::SetAside),
@@ -717,6 +722,9 @@ mod tests {
             asked().text("a", status).text("a", &format!("{MARK}{status}")).check(),
             [""; 0]
         );
+        let (first, rest) = status.split_once('\n').expect("it has two lines");
+        assert_eq!(asked().text("a", first).text("a", rest).check(), [""; 0]);
+        assert_eq!(asked().text("a", rest).check().len(), 1);
         assert_eq!(asked().check().len(), 1);
         assert_eq!(asked().text("a", status).text("a", status).check().len(), 1);
         assert_eq!(plant().text("a", status).check().len(), 1);
