@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use talaria_model::{
-    Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
-    Reactions, TextLimit, Typing, Unit,
+    Bucket, Capabilities, ChatKind, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids,
+    Marks, Markup, Reactions, TextLimit, Typing, Unit, Whispers,
 };
-use talaria_platform::{Identity, Registration, Spec, Startup};
+use talaria_platform::{Identity, Need, Registration, Spec, Startup};
 
 /// The folder of the pages.
 pub(crate) const FOLDER: &str = "docs/platforms";
@@ -34,7 +34,8 @@ pub(crate) fn page(registration: &Registration, all: &[Registration]) -> String 
         ));
         for ask in spec.asks {
             let flag = ask.setting.replace('_', "-");
-            let (question, variable) = (cell(ask.question), ask.variable);
+            let only = if ask.need == Need::OnRequest { " (not asked)" } else { "" };
+            let (question, variable) = (cell(&format!("{}{only}", ask.question)), ask.variable);
             page.push_str(&format!("| {question} | `--{flag}` | `{variable}` |\n"));
         }
         if spec.identity == Identity::Anyone {
@@ -49,15 +50,45 @@ pub(crate) fn page(registration: &Registration, all: &[Registration]) -> String 
     for (what, how) in abilities(&spec.capabilities) {
         page.push_str(&format!("| {what} | {how} |\n"));
     }
-    page.push_str(
-        "\nSettings and the kind of a chat can narrow this.\n\n## What the agent is told\n\n",
-    );
+    page.push_str("\nSettings can narrow or widen this.");
+    page.push_str(&in_chats(registration));
+    page.push_str("\n\n## What the agent is told\n\n");
     page.push_str(spec.note.unwrap_or("Only what it can do here."));
     page.push_str(match spec.ids {
         Ids::Needed => "\n\nIds of people are told as they are, even with `privacy.redact_pii`.\n",
         Ids::Hideable => "\n\nIds of people are hidden with `privacy.redact_pii`.\n",
     });
     page
+}
+
+/// What differs from chat to chat with the usual settings.
+fn in_chats(registration: &Registration) -> String {
+    let every = ChatKind::ALL.map(|chat| abilities(&(registration.usually)(chat)));
+    let differ = |row: &usize| every.iter().any(|of_chat| of_chat[*row] != every[0][*row]);
+    let rows: Vec<usize> = (0..every[0].len()).filter(differ).collect();
+    if rows.is_empty() {
+        return " It is the same in every kind of chat.".to_owned();
+    }
+    let mut table =
+        String::from(" With the usual settings, these differ from chat to chat:\n\n| |");
+    ChatKind::ALL.iter().for_each(|chat| table.push_str(&format!(" {} |", chat_name(*chat))));
+    table.push_str("\n|---|");
+    ChatKind::ALL.iter().for_each(|_| table.push_str("---|"));
+    for row in rows {
+        table.push_str(&format!("\n| {} |", every[0][row].0));
+        every.iter().for_each(|of_chat| table.push_str(&format!(" {} |", of_chat[row].1)));
+    }
+    table
+}
+
+fn chat_name(chat: ChatKind) -> &'static str {
+    match chat {
+        ChatKind::Dm => "direct",
+        ChatKind::Group => "group",
+        ChatKind::Channel => "channel",
+        ChatKind::Thread => "thread",
+        ChatKind::Forum => "forum",
+    }
 }
 
 /// All platforms side by side.
@@ -99,6 +130,7 @@ fn abilities(can: &Capabilities) -> Vec<(&'static str, String)> {
         choices,
         reactions,
         marks,
+        whispers,
         pace,
         typing,
         files,
@@ -150,6 +182,7 @@ fn abilities(can: &Capabilities) -> Vec<(&'static str, String)> {
         ),
         ("reactions", yes_no(reactions == Reactions::Emoji)),
         ("marks on messages that are worked on", yes_no(marks == Marks::Shown)),
+        ("notices that only one person reads", yes_no(whispers == Whispers::Shown)),
         (
             "typing",
             match typing {

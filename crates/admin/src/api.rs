@@ -65,6 +65,21 @@ pub struct Account {
     /// When it was last heard, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard: Option<String>,
+    /// Messages of people who are not let in, within a day and as far as they were written down.
+    #[serde(default)]
+    pub denied_lately: u64,
+    /// Who was not let in last, since the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stranger: Option<Stranger>,
+}
+
+/// Somebody who is not let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stranger {
+    /// Who, as `allow` wants it.
+    pub id: String,
+    /// When, in UTC.
+    pub at: String,
 }
 
 /// Conversations, and what all of them used together.

@@ -106,6 +106,11 @@ fn account_of(status: talaria_gateway::AccountStatus) -> api::Account {
         state: state.into(),
         problem,
         heard: status.heard.map(rfc3339),
+        denied_lately: status.denied_lately,
+        stranger: status.stranger.map(|stranger| api::Stranger {
+            id: stranger.id.to_string(),
+            at: rfc3339(stranger.at),
+        }),
     }
 }
 

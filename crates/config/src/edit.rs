@@ -3,6 +3,8 @@
 //! A change is made to the text and then read back. One that would mean anything else than what was
 //! asked for is not made: the person is told what to write instead.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use crate::finding::Origin;
@@ -25,37 +27,37 @@ pub enum Put {
 /// The file is written in a way that is not changed by a program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "config.yaml cannot be changed without changing more of it; write this into it yourself:\n\n{lines}"
+    "config.yaml cannot be changed here without changing more of it, and was left as it is; see to it \
+     that it says this, each setting on a line of its own:\n\n{lines}"
 )]
 pub struct Unwritable {
     /// What should be in it.
     pub lines: String,
 }
 
-/// The text of `config.yaml` with a setting of an account put into it. The text is the same if the setting
-/// is there already.
+/// The text of `config.yaml` with settings of an account put into it. The text is the same if they are
+/// there already.
 pub fn put_in_account(
     text: &str,
     account: &str,
-    setting: &str,
-    put: &Put,
+    settings: &[(&str, Put)],
 ) -> Result<String, Unwritable> {
-    let lines = match put {
+    let unwritable = || {
+        let lines = settings.iter().map(|(setting, put)| format!("    {}\n", line(setting, put)));
+        Unwritable { lines: format!("accounts:\n  {account}:\n{}", lines.collect::<String>()) }
+    };
+    settings.iter().try_fold(text.to_owned(), |text, (setting, put)| {
+        let line = line(setting, put);
+        Wanted { account, setting, put, line: &line }.put(&text).ok_or_else(unwritable)
+    })
+}
+
+fn line(setting: &str, put: &Put) -> String {
+    match put {
         Put::Value(value) => format!("{setting}: {}", written(value)),
         Put::Item(item) => format!("{setting}: [{}]", written(item)),
         Put::Yes => format!("{setting}: {YES}"),
-    };
-    let wanted = Wanted { account, setting, put, line: &lines };
-    let unwritable = || Unwritable { lines: format!("accounts:\n  {account}:\n    {lines}\n") };
-    let before = parse_file(text, |_| false).map_err(|_| unwritable())?;
-    let mut expected = spelled(&before);
-    let is_there = wanted.put_into(&mut expected).ok_or_else(unwritable)?;
-    if is_there == IsThere::Already {
-        return Ok(text.to_owned());
     }
-    let after = wanted.write(text, &before).ok_or_else(unwritable)?;
-    let read = parse_file(&after, |_| false).map_err(|_| unwritable())?;
-    if spelled(&read) == expected { Ok(after) } else { Err(unwritable()) }
 }
 
 struct Wanted<'a> {
@@ -73,6 +75,18 @@ enum IsThere {
 }
 
 impl Wanted<'_> {
+    /// The text with it; nothing if that would mean anything else.
+    fn put(&self, text: &str) -> Option<String> {
+        let before = parse_file(text, |_| false).ok()?;
+        let mut expected = spelled(&before);
+        if self.put_into(&mut expected)? == IsThere::Already {
+            return Some(text.to_owned());
+        }
+        let after = self.write(text, &before)?;
+        let read = parse_file(&after, |_| false).ok()?;
+        (spelled(&read) == expected).then_some(after)
+    }
+
     /// What the file should mean; nothing if something else stands in the way.
     fn put_into(&self, file: &mut Value) -> Option<IsThere> {
         let accounts = object(below(object(file)?, "accounts"))?;
@@ -110,20 +124,20 @@ impl Wanted<'_> {
             page.lines.extend(lines);
             return Some(page.text());
         };
-        let found = match page.children(accounts)? {
-            Children::None { at, indent } => {
+        let found = match (page.children(accounts)?, accounts.get(account)) {
+            (_, Some(found)) => found,
+            (Children::Braces, None) => {
+                page.insert_in_braces(accounts, &format!("{account}: {{{line}}}"))?;
+                return Some(page.text());
+            }
+            (Children::None { at, indent } | Children::Some { end: at, indent }, None) => {
                 page.insert(at, [format!("{account}:"), format!("  {line}")], indent);
                 return Some(page.text());
             }
-            Children::Some { end, indent } => match accounts.get(account) {
-                Some(found) => found,
-                None => {
-                    page.insert(end, [format!("{account}:"), format!("  {line}")], indent);
-                    return Some(page.text());
-                }
-            },
         };
         match (page.children(found)?, found.get(self.setting)) {
+            (Children::Braces, None) => page.insert_in_braces(found, line)?,
+            (Children::Braces, Some(there)) => page.change_in_braces(there, self)?,
             (Children::None { at, indent } | Children::Some { end: at, indent }, None) => {
                 page.insert(at, [line.to_owned()], indent);
             }
@@ -139,6 +153,8 @@ enum Children {
     None { at: usize, indent: usize },
     /// It ends before this line.
     Some { end: usize, indent: usize },
+    /// It stands in braces behind the key.
+    Braces,
 }
 
 struct Page {
@@ -164,12 +180,49 @@ impl Page {
         let (line, column) = place(parent)?;
         match &parent.body {
             Body::Null => Some(Children::None { at: line + 1, indent: column + 2 }),
-            Body::Map(entries) => {
-                let (first, indent) = place(&entries.first()?.1)?;
-                (first > line).then(|| Children::Some { end: self.end(first, indent), indent })
-            }
+            Body::Map(entries) => match entries.first().map(|(_, first)| place(first)) {
+                Some(first) => {
+                    let (first, indent) = first?;
+                    let end = || self.end(first, indent);
+                    Some(if first > line {
+                        Children::Some { end: end(), indent }
+                    } else {
+                        Children::Braces
+                    })
+                }
+                None => Some(Children::Braces),
+            },
             _ => None,
         }
+    }
+
+    /// Puts an entry behind the last one of a map that begins and ends on the line of its key.
+    fn insert_in_braces(&mut self, map: &Node, entry: &str) -> Option<()> {
+        let (at, column) = place(map)?;
+        let line = self.lines.get_mut(at)?;
+        let value = value_in(line, byte_at(line, column)?)?;
+        let close = value.end - 1;
+        let inside = line.get(value.start + 1..close)?.trim_end();
+        let comma = if inside.is_empty() || inside.ends_with(',') { "" } else { ", " };
+        let behind = value.start + 1 + inside.len();
+        line.insert_str(behind, &format!("{comma}{entry}"));
+        Some(())
+    }
+
+    /// Puts another value behind a key that stands in braces.
+    fn change_in_braces(&mut self, there: &Node, wanted: &Wanted<'_>) -> Option<()> {
+        let (at, column) = place(there)?;
+        let line = self.lines.get_mut(at)?;
+        let start = byte_at(line, column)?;
+        let value = value_in(line, start)?;
+        match (&there.body, wanted.put) {
+            (Body::List(items), Put::Item(item)) => {
+                let comma = if items.is_empty() { "" } else { ", " };
+                line.insert_str(value.end - 1, &format!("{comma}{}", written(item)));
+            }
+            _ => line.replace_range(start..value.end, wanted.line),
+        }
+        Some(())
     }
 
     /// Behind the last line that belongs to a block. Comments behind it belong to what follows.
@@ -211,6 +264,41 @@ impl Page {
         }
         Some(())
     }
+}
+
+/// Where the character with this number begins.
+fn byte_at(line: &str, column: usize) -> Option<usize> {
+    line.char_indices().nth(column).map(|(at, _)| at)
+}
+
+/// Where the value stands that belongs to the key at `key`, up to the comma or bracket behind it. It is good
+/// enough to be tried: what it leads to is read back.
+fn value_in(line: &str, key: usize) -> Option<Range<usize>> {
+    let colon = key + line.get(key..)?.find(':')? + 1;
+    let rest = line.get(colon..)?;
+    let start = colon + (rest.len() - rest.trim_start().len());
+    let (mut depth, mut quote, mut end) = (0usize, None, start);
+    for (at, c) in line.get(start..)?.char_indices().map(|(at, c)| (start + at, c)) {
+        match (quote, c) {
+            (Some(open), c) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '{' | '[') => depth += 1,
+            (None, '}' | ']') if depth == 0 => break,
+            (None, '}' | ']') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(start..at + c.len_utf8());
+                }
+            }
+            (None, ',') if depth == 0 => break,
+            _ => {}
+        }
+        if !c.is_whitespace() {
+            end = at + c.len_utf8();
+        }
+    }
+    (depth == 0 && quote.is_none()).then_some(start..end)
 }
 
 /// The line and the column, counted from zero.
@@ -273,9 +361,10 @@ mod tests {
     }
 
     fn check(text: &str, setting: &str, put: &Put, expected: &str) {
-        let once = put_in_account(text, "loft", setting, put).unwrap();
+        let put = [(setting, put.clone())];
+        let once = put_in_account(text, "loft", &put).unwrap();
         assert_eq!(once, expected, "{text:?}");
-        assert_eq!(put_in_account(&once, "loft", setting, put).unwrap(), once, "twice is once");
+        assert_eq!(put_in_account(&once, "loft", &put).unwrap(), once, "twice is once");
     }
 
     #[test]
@@ -326,26 +415,59 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_braces_is_changed_there() {
+        let text =
+            "accounts:\n  loft: {token: \"a}, b\", allow: [1], x: 'y' } # mine\n  desk: {}\n";
+        let with = |from: &str, to: &str| text.replace(from, to);
+        check(text, "nest", &value("a b"), &with("'y' }", "'y', nest: \"a b\" }"));
+        check(text, "allow", &item("2"), &with("[1]", "[1, 2]"));
+        check(text, "allow", &item("1"), text);
+        check(text, "x", &value("z"), &with("x: 'y'", "x: z"));
+        check(text, "token", &value("c"), &with("\"a}, b\"", "c"));
+        check("accounts: {}\n", "a", &value("b"), "accounts: {loft: {a: b}}\n");
+        check("accounts:\n  loft: {}\n", "a", &Put::Yes, "accounts:\n  loft: {a: true}\n");
+        check(
+            "accounts: {desk: {plant: fern}, loft: {a: 1,}}\n",
+            "nest",
+            &value("twigs"),
+            "accounts: {desk: {plant: fern}, loft: {a: 1,nest: twigs}}\n",
+        );
+        check(
+            "accounts: {desk: {plant: fern}}\n",
+            "nest",
+            &value("twigs"),
+            "accounts: {desk: {plant: fern}, loft: {nest: twigs}}\n",
+        );
+    }
+
+    #[test]
     fn what_cannot_be_changed_safely_is_left_alone() {
         for text in [
-            "accounts: {loft: {a: 1}}\n",
-            "accounts:\n  loft: {a: 1}\n",
+            "accounts:\n  loft: {\n    a: 1}\n",
+            "accounts:\n  loft: {a: \"}\n    \"}\n",
             "accounts: &x\n  desk: *x\n",
             "{model: x}",
             "accounts: 7\n",
             "accounts:\n  loft:\n    nest: [a]\n",
             "model: [\n",
         ] {
-            let refused = put_in_account(text, "loft", "nest", &value("twigs")).unwrap_err();
-            assert_eq!(refused.lines, "accounts:\n  loft:\n    nest: twigs\n", "{text:?}");
+            let puts = [("nest", value("twigs")), ("allow", item("7"))];
+            let refused = put_in_account(text, "loft", &puts).unwrap_err();
+            let lines = "accounts:\n  loft:\n    nest: twigs\n    allow: [7]\n";
+            assert_eq!(refused.lines, lines, "{text:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn whatever_is_put_is_read_back(text in "\\PC{1,20}", before in 0..3usize) {
-            let before = ["", "accounts:\n  desk:\n    plant: x\n", "accounts:\n  loft:\n    b: c\n"][before];
-            let after = put_in_account(before, "loft", "a", &Put::Value(text.clone())).unwrap();
+        fn whatever_is_put_is_read_back(text in "\\PC{1,20}", before in 0..4usize) {
+            let before = [
+                "",
+                "accounts:\n  desk:\n    plant: x\n",
+                "accounts:\n  loft:\n    b: c\n",
+                "accounts: {loft: {a: x, b: c}}\n",
+            ][before];
+            let after = put_in_account(before, "loft", &[("a", value(&text))]).unwrap();
             let read = parse_file(&after, |_| false).ok().unwrap();
             prop_assert_eq!(&spelled(&read)["accounts"]["loft"]["a"], &Value::String(text));
         }

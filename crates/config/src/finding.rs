@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::fit::Leaf;
+
 /// The file of settings, in the home folder.
 pub(crate) const CONFIG_FILE: &str = "config.yaml";
 /// The file of environment variables, in the home folder.
@@ -178,6 +180,9 @@ pub struct Problems {
     problems: Vec<Finding>,
     #[serde(skip)]
     warnings: Vec<Finding>,
+    /// Where each setting came from, as far as they could be read.
+    #[serde(skip)]
+    origins: Vec<(String, Origin)>,
 }
 
 impl Problems {
@@ -186,11 +191,21 @@ impl Problems {
         let file = |finding: &Finding| finding.place.as_ref().map(|place| place.file.clone());
         // What has no place is about what is missing, and is read last.
         findings.sort_by_key(|finding| (finding.place.is_none(), file(finding), line(finding)));
-        Self { problems: capped(findings), warnings: Vec::new() }
+        Self { problems: capped(findings), warnings: Vec::new(), origins: Vec::new() }
     }
 
     pub(crate) fn with_warnings(self, warnings: Vec<Finding>) -> Self {
         Self { warnings: capped(warnings), ..self }
+    }
+
+    pub(crate) fn among(self, leaves: &[Leaf]) -> Self {
+        let origins = leaves.iter().map(|leaf| (leaf.path.clone(), leaf.origin.clone()));
+        Self { origins: origins.collect(), ..self }
+    }
+
+    /// Where a setting came from; absent if there is no such setting, or if the files could not be read.
+    pub fn origin(&self, path: &str) -> Option<&Origin> {
+        self.origins.iter().find(|(known, _)| known == path).map(|(_, origin)| origin)
     }
 
     /// Each problem.

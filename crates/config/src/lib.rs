@@ -47,9 +47,9 @@ pub use load::{Change, Loaded, load};
 pub use reference::{reference, settings_table};
 pub use schema::{Applies, schema};
 pub use settings::{
-    AccountSettings, AgentSettings, AllowBots, Allowed, BusyInput, Config, EditedMessages,
-    FileSettings, HearingSettings, HttpSettings, LimitSettings, LogFormat, LogLevel, LogSettings,
-    ProviderSettings, Thinking, Wire,
+    AccountSettings, AgentSettings, AllowBots, Allowed, Audience, BusyInput, Config,
+    EditedMessages, FileSettings, HearingSettings, HttpSettings, LimitSettings, LogFormat,
+    LogLevel, LogSettings, ProviderSettings, Thinking, Wire,
 };
 pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
 pub use source::Sources;

@@ -3,14 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 use talaria_model::AccountId;
-use talaria_platform::{Registration, Startup};
+use talaria_platform::{Registration, SettingsError, Spec, Startup};
 
 use crate::environment::{Environment, Variable};
 use crate::finding::{CONFIG_FILE, DOTENV_FILE, Finding, Origin, Problems, capped};
 use crate::fit::{Fitted, FittedAccount, Held, Leaf, fit};
 use crate::known::{self, NOT_SETTINGS, PREFIX};
 use crate::layers::Assignment;
-use crate::rules::{self, Origins, Verdict};
+use crate::rules::{self, Origins, Others, Verdict};
 use crate::schema::{Applies, Document};
 use crate::settings::{AccountSettings, Config};
 use crate::show::Shown;
@@ -207,7 +207,7 @@ fn compose(
     warnings.extend(verdict.warnings);
     match problems.is_empty() {
         true => Ok((config, leaves)),
-        false => Err(Problems::new(problems)),
+        false => Err(Problems::new(problems).among(&leaves)),
     }
 }
 
@@ -237,19 +237,30 @@ fn open(
             settings::ACCOUNT_KEYS.into_iter().filter_map(take).collect();
         serde_json::from_value(Value::Object(common)).ok()?
     };
+    let is_filled = |key: &str| match settings.get(key) {
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(value) => !value.is_null(),
+        None => false,
+    };
+    let others = match spec.senders.also_by.iter().any(|key| is_filled(key)) {
+        true => Others::Named,
+        false => Others::None,
+    };
     let opened = keys.enabled.then(|| registration.open(Value::Object(settings)));
     let (direct, group) = rules::commands(&fitted, &keys, origins, verdict);
     let session_reset = keys.session_reset.clone();
     let hearing = rules::hearing(&fitted, &keys, origins, verdict);
     let (streaming, reply_to_mode) = (keys.streaming.clone(), keys.reply_to_mode);
     let display = keys.display;
-    let allowed = rules::allowed(&fitted, keys, &registration.spec, origins, verdict);
+    let (allowed, audience) =
+        rules::allowed(&fitted, keys, &registration.spec, others, origins, verdict);
     match opened.transpose() {
         Ok(account) => {
             let platform = registration.spec;
             let settings = AccountSettings {
                 platform,
                 allowed,
+                audience,
                 hearing,
                 direct,
                 group,
@@ -262,9 +273,39 @@ fn open(
             Some((name, settings))
         }
         Err(error) => {
-            let expectation = scrub(&error.problem, origins.leaves);
-            verdict.problems.push(Finding::at(&fitted.origin, &path, expectation));
+            verdict.problems.push(unusable(&error, spec, &fitted, origins));
             None
+        }
+    }
+}
+
+/// What a platform has to say against settings, and where a person changes that.
+fn unusable(
+    error: &SettingsError,
+    spec: &Spec,
+    fitted: &FittedAccount,
+    origins: &Origins<'_>,
+) -> Finding {
+    let account = known::below("accounts", &fitted.name);
+    match error {
+        SettingsError::Unreadable { problem } => {
+            Finding::at(&fitted.origin, &account, scrub(problem, origins.leaves))
+        }
+        SettingsError::Unusable { setting, problem, hint } => {
+            let path = known::below(&account, setting);
+            let leaf = path.split('[').next().unwrap_or(&path);
+            let mut expectation = scrub(&format!("{problem}; {hint}"), origins.leaves);
+            let origin = match origins.of(leaf) {
+                Origin::Default => {
+                    let ask = spec.asks.iter().find(|ask| ask.setting == setting);
+                    if let Some(ask) = ask.filter(|_| fitted.name == spec.name) {
+                        expectation.push_str(&format!(" ({} in .env sets it, too)", ask.variable));
+                    }
+                    fitted.origin.clone()
+                }
+                origin => origin,
+            };
+            Finding::at(&origin, &path, expectation)
         }
     }
 }

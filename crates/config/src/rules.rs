@@ -12,7 +12,7 @@ use crate::finding::{Finding, Origin};
 use crate::fit::{FittedAccount, Held, Leaf};
 use crate::known::below;
 use crate::nearest::nearest;
-use crate::settings::{AccountKeys, Allowed, Config, HearingSettings, HttpSettings};
+use crate::settings::{AccountKeys, Allowed, Audience, Config, HearingSettings, HttpSettings};
 use crate::single::brief;
 
 /// How many patterns an account may have.
@@ -379,14 +379,22 @@ fn patterns(
     patterns
 }
 
+/// Whether settings of a platform let anybody in besides `allow`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    Named,
+    None,
+}
+
 /// Who is heard on an account.
 pub(crate) fn allowed(
     fitted: &FittedAccount,
     keys: AccountKeys,
     spec: &Spec,
+    others: Others,
     origins: &Origins<'_>,
     verdict: &mut Verdict,
-) -> Allowed {
+) -> (Allowed, Audience) {
     let path = below("accounts", &fitted.name);
     let allow = below(&path, "allow");
     let senders = senders(&keys.allow, &allow, origins, verdict);
@@ -403,13 +411,16 @@ pub(crate) fn allowed(
             let expectation = "makes no difference, because allow_everyone is true";
             verdict.warnings.push(Finding::at(&origins.of(&allow), &allow, expectation));
         }
-        return Allowed::Everyone;
+        return (Allowed::Everyone, Audience::Somebody);
     }
-    if senders.is_empty() && keys.enabled && spec.identity == Identity::Anyone {
+    let hears_nobody =
+        senders.is_empty() && others == Others::None && spec.identity == Identity::Anyone;
+    if hears_nobody && keys.enabled {
         let expectation = "nobody is heard here; add the ids of senders to allow";
         verdict.warnings.push(Finding::at(&fitted.origin, &path, expectation));
     }
-    Allowed::Only(senders)
+    let audience = if hears_nobody { Audience::Nobody } else { Audience::Somebody };
+    (Allowed::Only(senders), audience)
 }
 
 /// A secret that opens two different doors opens the second to whoever was given the first. Accounts

@@ -492,9 +492,9 @@ pub(crate) struct AccountKeys {
     #[schemars(extend("x-applies" = "live"))]
     pub(crate) mention_patterns: Vec<String>,
 
-    /// Whether that is so in a thread, too, in which the agent has answered already. Else everything in
-    /// such a thread is for it, where threads are chats of their own.
-    #[schemars(extend("x-applies" = "live"))]
+    /// Whether that is so in a thread, too, that the agent has a part in: it was spoken to there, began it
+    /// or has answered. Else everything in such a thread is for it. Topics are not such threads.
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["strict_mention"]))]
     pub(crate) thread_require_mention: bool,
 
     /// Chats in which it need not be: ids, as the platform writes them. A thread is `chat:thread`, and
@@ -674,6 +674,8 @@ pub struct AccountSettings {
     pub platform: Spec,
     /// Who is heard.
     pub allowed: Allowed,
+    /// Whether that is anybody, by whatever setting.
+    pub audience: Audience,
     /// What of that is answered.
     pub hearing: HearingSettings,
     /// Who may give which command in a direct chat.
@@ -705,10 +707,19 @@ impl fmt::Debug for AccountSettings {
 /// Who is heard on an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allowed {
-    /// These senders and nobody else. Empty hears nobody.
+    /// These senders, and whom the platform itself knows to be let in, such as by a role.
     Only(BTreeSet<SenderId>),
     /// Everybody.
     Everyone,
+}
+
+/// Whether anybody is heard on an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// No setting lets anybody in.
+    Nobody,
+    /// Somebody is let in, or the platform knows its people itself.
+    Somebody,
 }
 
 fn optional_zone<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TimeZone>, D::Error> {

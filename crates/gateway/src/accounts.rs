@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use talaria_model::{AccountId, Capabilities, ChatKind, Drafts, Inbound, Timestamp};
+use talaria_model::{AccountId, Capabilities, ChatKind, Drafts, Inbound, SenderId, Timestamp};
 use talaria_platform::{
     Arrival, Arrivals, ConnectError, Cursor, Incoming, Library, Link, LinkError, Outgoing, Ports,
     SendError, Startup,
@@ -17,7 +17,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::AccountPlan;
 use crate::archive::AccountArchive;
-use crate::denials::{Denials, Trace};
+use crate::denials::{Denials, Stranger, Trace};
 use crate::pace::{Purse, Purses};
 use crate::shared::Shared;
 use crate::silenced::Silenced;
@@ -61,6 +61,10 @@ pub struct AccountStatus {
     /// Events of strangers in this run of which nothing was written down, because there were too many
     /// in a day.
     pub traceless: u64,
+    /// Events of strangers within a day, as far as they were written down.
+    pub denied_lately: u64,
+    /// Who was turned away last in this run.
+    pub stranger: Option<Stranger>,
 }
 
 /// How an account is doing.
@@ -134,6 +138,8 @@ impl Accounts {
                 since: Timestamp::default(),
                 heard: None,
                 traceless: 0,
+                denied_lately: 0,
+                stranger: None,
             };
             let account = ConnectedAccount {
                 access: RwLock::new(plan.access.clone()),
@@ -282,8 +288,8 @@ impl ConnectedAccount {
     }
 
     /// One more event is denied.
-    pub(crate) fn denies(&self, now: Timestamp) -> Trace {
-        self.denials().count(now)
+    pub(crate) fn denies(&self, sender: &SenderId, now: Timestamp) -> Trace {
+        self.denials().turn_away(sender, now)
     }
 
     /// One more event is let in and not answered.
@@ -313,9 +319,15 @@ impl ConnectedAccount {
 }
 
 pub(crate) fn statuses(shared: &Shared) -> Vec<AccountStatus> {
+    let now = shared.clock.now();
     let status = |account: &Arc<ConnectedAccount>| {
-        let traceless = account.denials().traceless();
-        AccountStatus { traceless, ..account.lock().clone() }
+        let denials = account.denials();
+        AccountStatus {
+            traceless: denials.traceless(),
+            denied_lately: denials.lately(now),
+            stranger: denials.last().cloned(),
+            ..account.lock().clone()
+        }
     };
     shared.accounts.accounts.values().map(status).collect()
 }
@@ -369,7 +381,7 @@ async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
                 if account.lock().heard != before {
                     backoff.reset();
                 }
-                tracing::warn!(account = %id, error = %lost, "connection lost");
+                tracing::warn!(account = %id, why = %lost, "not connected any more");
                 let now = shared.clock.now();
                 if now.since(since) >= UNCONTESTED {
                     contests = 0;

@@ -209,6 +209,18 @@ impl Chat {
         next.is_some_and(|next| next.with_part(0) == id.with_part(0))
     }
 
+    /// Whether people may read something of the same delivery below a parcel that is at hand.
+    pub(crate) fn may_show_more_of(&self, id: &OutboundId) -> bool {
+        let outbox = self.lock();
+        match outbox.parcels.front() {
+            Some(next) => {
+                let is_seen = next.shown.is_some() || next.state != ParcelState::Ready;
+                is_seen && next.outbound.id.with_part(0) == id.with_part(0)
+            }
+            None => outbox.behind,
+        }
+    }
+
     /// Says that the store has more than what is in memory.
     pub(crate) fn has_more(&self) {
         self.lock().leave_to_store();
@@ -222,9 +234,9 @@ impl Chat {
     }
 
     /// Takes over what was read from the store.
-    pub(crate) fn fill(&self, parcels: Vec<Parcel>, more: bool) {
+    pub(crate) fn fill(&self, parcels: Vec<Parcel>, rest: Rest) {
         let mut outbox = self.lock();
-        outbox.behind = more || outbox.missed;
+        outbox.behind = rest == Rest::InStore || outbox.missed;
         outbox.parcels.extend(parcels);
     }
 
@@ -233,6 +245,15 @@ impl Chat {
         self.lock().shown.retain(|shown| shown.id != *id);
         self.wake.notify_one();
     }
+}
+
+/// What is left in the store when something was read from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Perhaps more.
+    InStore,
+    /// Nothing.
+    None,
 }
 
 impl Outbox {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use talaria_model::{AccountId, Inbound, InboundKind, Message, Timestamp};
+use talaria_model::{AccountId, Inbound, InboundKind, Message, SenderId, Timestamp};
 use talaria_store::{Store, StoreError};
 
 /// How many denied events an account writes down in a day.
@@ -26,6 +26,17 @@ pub(crate) struct Denials {
     rows: usize,
     /// Events of this run of which there is no row.
     traceless: u64,
+    /// Who was turned away last in this run.
+    last: Option<Stranger>,
+}
+
+/// Somebody who was not let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    /// Who, as `allow` wants it.
+    pub id: SenderId,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// What becomes of a denied event.
@@ -48,7 +59,7 @@ impl Denials {
         let yesterday = Timestamp::from_millis(now.as_millis().saturating_sub(day));
         let rows = store.denied(account, yesterday, WRITTEN_DOWN).await?;
         let since = rows.first().copied().unwrap_or_default();
-        Ok(Self { since, rows: rows.len(), traceless: 0 })
+        Ok(Self { since, rows: rows.len(), traceless: 0, last: None })
     }
 
     /// One more event is denied.
@@ -70,6 +81,22 @@ impl Denials {
         Trace::None
     }
 
+    /// One more event is denied, of somebody who is not let in.
+    pub(crate) fn turn_away(&mut self, sender: &SenderId, now: Timestamp) -> Trace {
+        self.last = Some(Stranger { id: sender.clone(), at: now });
+        self.count(now)
+    }
+
+    /// Who was turned away last in this run.
+    pub(crate) fn last(&self) -> Option<&Stranger> {
+        self.last.as_ref()
+    }
+
+    /// How many rows of denied events there are of the day that is counted.
+    pub(crate) fn lately(&self, now: Timestamp) -> u64 {
+        if now.since(self.since) < DAY { self.rows as u64 } else { 0 }
+    }
+
     /// How many events of this run were denied without a row.
     pub(crate) fn traceless(&self) -> u64 {
         self.traceless
@@ -89,7 +116,7 @@ pub(crate) fn excerpt(inbound: &mut Inbound) {
 mod tests {
     use super::*;
     use talaria_model::{
-        Address, Chat, ChatId, ChatKind, EventId, FileId, FileRef, Sender, SenderId, Source,
+        Address, Chat, ChatId, ChatKind, EventId, FileId, FileRef, Sender, Source,
     };
     use talaria_session::{Scope, SessionKey};
     use talaria_store::{Delivered, JournalState, MemoryStore};
@@ -138,6 +165,19 @@ mod tests {
             let mut denials = Denials::resume(&store, &account, now).await.expect("reads");
             assert_eq!(denials.count(now), trace, "{later:?} later");
         }
+    }
+
+    #[test]
+    fn who_was_turned_away_last_is_known_and_how_many_in_a_day() {
+        let mut denials = Denials::default();
+        let now = Timestamp::default() + DAY;
+        for sender in ["mallory", "eve"] {
+            denials.turn_away(&SenderId::literal(sender), now);
+        }
+        let last = Stranger { id: SenderId::literal("eve"), at: now };
+        assert_eq!(denials.last(), Some(&last));
+        assert_eq!(denials.lately(now), 2);
+        assert_eq!(denials.lately(now + DAY), 0, "of another day");
     }
 
     #[test]

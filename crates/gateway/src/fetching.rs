@@ -100,12 +100,14 @@ impl Fetches {
     }
 }
 
-/// The message with its files, durable.
+/// The message with what it lacked; its files are durable.
 async fn fetch(shared: Arc<Shared>, seq: Seq, mut inbound: Inbound) -> Inbound {
     let account = inbound.to.account.clone();
     let asked_about = inbound.clone();
+    let mut keeps = false;
     if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
         message.surroundings = None;
+        keeps = !message.media.is_empty() || shared.listens().is_due(&asked_about);
         let around = look_around(&shared, &asked_about);
         let taken = async {
             take_in(&shared, &account, message).await;
@@ -113,6 +115,11 @@ async fn fetch(shared: Arc<Shared>, seq: Seq, mut inbound: Inbound) -> Inbound {
         };
         let (around, ()) = tokio::join!(around, taken);
         around.put_into(&mut inbound);
+    }
+    // What surrounds a message can be asked for again as long as its session has not heard of it. Only files
+    // and what was said in them are worth waiting for the disk.
+    if !keeps {
+        return inbound;
     }
     let mut backoff = shared.spread.backoff();
     loop {

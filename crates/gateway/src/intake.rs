@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use talaria_model::{Addressed, Inbound, InboundKind};
+use talaria_model::{Addressed, Below, Inbound, InboundKind};
 use talaria_platform::{Batch, Committed, Verdict};
 use talaria_session::{Admission, Attention, Chatter, Part, Session, SessionKey};
 use talaria_store::{Admitted, Delivered, JournalState, StoreError};
@@ -26,9 +26,9 @@ pub(crate) async fn admit(
     batch: Batch,
 ) -> Result<(), StoreError> {
     let Batch { events, cursor, ack } = batch;
-    let mut judged = Vec::with_capacity(events.len());
+    let mut judged: Vec<Option<Judged>> = Vec::with_capacity(events.len());
     for event in events {
-        let part = part(shared, account, &event).await?;
+        let part = part(shared, account, &event, &judged).await?;
         judged.push(judge(shared, account, event, part));
     }
     let delivered = Delivered {
@@ -75,18 +75,32 @@ pub(crate) async fn admit(
     Ok(())
 }
 
+/// Where an event belongs, and what is written down of it.
+type Judged = (SessionKey, Inbound, JournalState);
+
 /// Whether the agent has a part in what goes on where something was said. It is looked up only where that
 /// decides anything, and never for a stranger.
 async fn part(
     shared: &Shared,
     account: &ConnectedAccount,
     inbound: &Inbound,
+    before: &[Option<Judged>],
 ) -> Result<Part, StoreError> {
     let gate = account.gate();
-    if !gate.minds_part(inbound) || account.admit(inbound) != Admission::Admit {
+    let is_known = inbound.source.below == Some(Below::Us);
+    if is_known || !gate.minds_part(inbound) || account.admit(inbound) != Admission::Admit {
         return Ok(Part::None);
     }
-    let session = shared.store.load(&SessionKey::of(inbound, shared.scope)).await?;
+    let key = SessionKey::of(inbound, shared.scope);
+    // Who was spoken to a moment ago may not have begun a turn yet.
+    let is_for_us = |(of, inbound, state): &Judged| {
+        *of == key && *state == JournalState::Unread && is_to_us(inbound)
+    };
+    let is_awake = gate.chatter == Chatter::Ignored && shared.lanes.has(&key);
+    if is_awake || before.iter().flatten().any(is_for_us) {
+        return Ok(Part::Taken);
+    }
+    let session = shared.store.load(&key).await?;
     // A session in which people were only overheard has begun no turn.
     let has_part = |session: &Session| session.turns > 0 || gate.chatter == Chatter::Ignored;
     Ok(if session.is_some_and(|session| has_part(&session)) { Part::Taken } else { Part::None })
@@ -99,7 +113,7 @@ fn judge(
     account: &ConnectedAccount,
     mut inbound: Inbound,
     part: Part,
-) -> Option<(SessionKey, Inbound, JournalState)> {
+) -> Option<Judged> {
     if inbound.to.account != account.plan.id {
         tracing::warn!(account = %account.plan.id, "refused an event of another account");
         return None;
@@ -122,7 +136,7 @@ fn judge(
         },
         (Admission::Admit, Length::Shortened) => JournalState::Denied(TOO_LONG.to_owned()),
         (Admission::Deny(deny), _) => {
-            if account.denies(shared.clock.now()) == Trace::None {
+            if account.denies(&inbound.from.id, shared.clock.now()) == Trace::None {
                 return None;
             }
             // This is how an operator learns the id that the allow list wants.
@@ -139,6 +153,10 @@ fn addressed(inbound: &mut Inbound, to: Addressed) {
     if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
         message.addressed = to;
     }
+}
+
+fn is_to_us(inbound: &Inbound) -> bool {
+    matches!(&inbound.kind, InboundKind::Said(message) if message.addressed == Addressed::ToUs)
 }
 
 /// Whether a text is taken in whole.

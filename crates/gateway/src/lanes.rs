@@ -38,6 +38,11 @@ impl Lanes {
         self.lock().len()
     }
 
+    /// Whether a session has something to do, or had a moment ago.
+    pub(crate) fn has(&self, key: &SessionKey) -> bool {
+        self.lock().contains_key(key)
+    }
+
     pub(crate) fn keys(&self) -> Vec<SessionKey> {
         self.lock().keys().cloned().collect()
     }

@@ -54,6 +54,7 @@ use crate::shared::Shared;
 
 pub use accounts::{AccountState, AccountStatus};
 pub use attachments::StoredAttachments;
+pub use denials::Stranger;
 pub use expiry::Finalizer;
 pub use files::DiskFiles;
 pub use hearing::{Ears, Listens};

@@ -24,6 +24,8 @@ pub struct Capabilities {
     pub reactions: Reactions,
     /// Whether we can show on a message how far its answer is.
     pub marks: Marks,
+    /// Whether we can say something in a chat that only one person there reads.
+    pub whispers: Whispers,
     /// How much may be sent in how much time.
     pub pace: Pace,
     /// Whether people can see that we are working.
@@ -47,6 +49,7 @@ impl Capabilities {
         choices: Choices::Numbered,
         reactions: Reactions::Never,
         marks: Marks::Never,
+        whispers: Whispers::Never,
         pace: Pace::FREE,
         typing: Typing::Never,
         files: Files::Never,
@@ -156,6 +159,16 @@ pub enum Marks {
     /// Never.
     Never,
     /// On messages of people.
+    Shown,
+}
+
+/// Whether we can say something in a chat that only one person there reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whispers {
+    /// Never: everybody reads everything.
+    Never,
+    /// Yes. It cannot be changed, removed or found again, and may not reach who is away.
     Shown,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChoiceId, FileRef, MessageId};
+use crate::{ChoiceId, FileRef, MessageId, SenderId};
 
 /// One thing to say: Markdown, files and the answers it offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,10 @@ pub struct Content {
     /// Whether people's devices are to make a sound.
     #[serde(default, skip_serializing_if = "Notify::is_aloud")]
     pub notify: Notify,
+    /// The one person whom it concerns, when nobody else in the chat has to read it and nothing is lost
+    /// with it. Answers concern everybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whispered_to: Option<SenderId>,
     /// How many messages that said this were taken away again. Each count is another message, also where
     /// repeats are recognised. Only delivery counts.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -27,7 +27,7 @@ mod voice;
 pub use address::{Address, Chat, ChatKind, Sender, SenderKind};
 pub use capabilities::{
     Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
-    Pace, Reactions, TextLimit, Typing, Unit,
+    Pace, Reactions, TextLimit, Typing, Unit, Whispers,
 };
 pub use content::{Choice, Content, Notify, Reading};
 pub use cost::{Cost, CostStatus};
@@ -43,7 +43,7 @@ pub use media::{Media, MediaKind, Unfetched};
 pub use outbound::{Act, Draft, Outbound, Progress, Receipt};
 pub use pattern::{Pattern, PatternError};
 pub use secret::Secret;
-pub use source::{KnownBy, Source, Standing};
+pub use source::{Below, KnownBy, Source, Standing};
 pub use time::Timestamp;
 pub use turn::{AgentEvent, Answer, Attended, Failure, Steer, Task, Word, Work};
 pub use voice::{Transcript, Understood};

@@ -27,6 +27,10 @@ pub struct Source {
     /// The id that the chat had before. Its conversations go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<ChatId>,
+    /// Whose the thread is, where people begin one by answering a message. None where threads are rooms, and
+    /// where something was not said in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below: Option<Below>,
     /// What tells this direct chat from others.
     #[serde(skip_serializing_if = "KnownBy::is_chat")]
     pub known_by: KnownBy,
@@ -40,6 +44,16 @@ impl Source {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// Whose a thread is that hangs below a message, as far as its platform knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Below {
+    /// Ours: we began it, or have spoken in it.
+    Us,
+    /// Somebody else began it.
+    Others,
 }
 
 /// What tells a direct chat from others. Chats of several people always have an id.

@@ -2,7 +2,7 @@
 
 use talaria_model::{
     Act, Capabilities, Choice, Choices, Content, Deletes, Draft, Drafts, Edits, FileRef, Files,
-    Marks, Markup, Outbound, Reactions, Reading, TextLimit, Typing,
+    Marks, Markup, Outbound, Reactions, Reading, TextLimit, Typing, Whispers,
 };
 use talaria_render as render;
 
@@ -25,6 +25,8 @@ const SHORTENED: &str = "…";
 /// that the platform reads and renders. A platform that shows no markup gets plain text, which is why
 /// what comes out for such a platform is not Markdown and cannot be lowered again. Choices that cannot be
 /// buttons become a numbered list, ids that do not fit on one become digests, files that cannot be sent are named in the text.
+///
+/// What concerns one person is for everybody where a platform cannot whisper, and where it has more than text.
 ///
 /// Nothing comes out for an act without content, and for an act the platform does not know. That holds
 /// for an edit, too: only delivery knows whether the message in question was ever seen, and posts the
@@ -88,8 +90,10 @@ fn contents(content: Content, can: &Capabilities, most: usize) -> Vec<Content> {
         texts.push(String::new());
     }
     let notify = content.notify;
-    let mut contents: Vec<Content> =
-        texts.into_iter().map(|text| Content { notify, ..Content::text(text) }).collect();
+    let is_text = files.is_empty() && buttons.is_empty();
+    let whispered_to = content.whispered_to.filter(|_| is_text && can.whispers == Whispers::Shown);
+    let said = |text| Content { notify, whispered_to: whispered_to.clone(), ..Content::text(text) };
+    let mut contents: Vec<Content> = texts.into_iter().map(said).collect();
     if let Some(first) = contents.first_mut() {
         first.reply_to = content.reply_to;
     }

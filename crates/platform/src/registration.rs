@@ -25,6 +25,13 @@ pub trait Platform: 'static {
     /// What an account with these settings can do in a kind of chat.
     fn capabilities(settings: &Self::Settings, chat: ChatKind) -> Capabilities;
 
+    /// What is wrong with settings that can be read, as far as that can be told without asking anybody.
+    /// An account with such settings is not opened, so `connect` never sees them.
+    fn validate(settings: &Self::Settings) -> Result<(), SettingsError> {
+        let _ = settings;
+        Ok(())
+    }
+
     /// Asks the platform who we are with these settings, without hearing or saying anything. What it
     /// answers is shown to the person who sets the account up.
     fn check(
@@ -133,6 +140,9 @@ pub enum Need {
     Required,
     /// It can be left out.
     Optional,
+    /// It can be left out, and most people leave it out: nobody is asked who has not given it before. A
+    /// flag or the variable gives it.
+    OnRequest,
     /// It is asked for only where this other setting has an answer, and then needed.
     With(&'static str),
     /// It is asked for only where this other setting has none, and then needed.
@@ -155,11 +165,13 @@ pub struct Senders {
     pub like: &'static str,
     /// Whether something can be one.
     pub fit: fn(&str) -> bool,
+    /// Settings that let people in, too, such as a list of roles.
+    pub also_by: &'static [&'static str],
 }
 
 impl Senders {
     /// They look like anything.
-    pub const ANY: Self = Self { like: "alice", fit: |_| true };
+    pub const ANY: Self = Self { like: "alice", fit: |_| true, also_by: &[] };
 }
 
 /// Who the senders on a platform are known to be.
@@ -198,6 +210,8 @@ pub struct Registration {
     pub spec: Spec,
     /// The schema of its settings.
     pub schema: fn() -> Schema,
+    /// What an account can do in a kind of chat that sets nothing but what it is asked for.
+    pub usually: fn(ChatKind) -> Capabilities,
     /// What is pasted into the platform's own settings for an account that is yet to be set up.
     pub manifest: fn(&[MenuItem]) -> Option<String>,
     open: fn(Value) -> Result<Account, SettingsError>,
@@ -209,12 +223,14 @@ impl Registration {
         Self {
             spec: P::SPEC,
             schema: || schema_for!(P::Settings),
+            usually: usually::<P>,
             manifest: |menu| P::manifest(None, menu),
             open: open::<P>,
         }
     }
 
-    /// Reads an account's settings. Nothing is connected yet.
+    /// Reads an account's settings and looks whether anything can be connected with them. Nothing is
+    /// connected yet.
     pub fn open(&self, settings: Value) -> Result<Account, SettingsError> {
         (self.open)(settings)
     }
@@ -226,12 +242,47 @@ impl fmt::Debug for Registration {
     }
 }
 
-/// Settings that do not fit.
+/// Settings that do not fit. No value of a secret is in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
-pub struct SettingsError {
-    /// What is wrong, naming the setting.
-    pub problem: String,
+pub enum SettingsError {
+    /// They cannot be read.
+    #[error("{problem}")]
+    Unreadable {
+        /// What is wrong, naming the setting.
+        problem: String,
+    },
+    /// They can be read, and nothing can be connected with them.
+    #[error("{setting} {problem}; {hint}")]
+    Unusable {
+        /// The setting, or the item of one, like `allowed_roles[0]`.
+        setting: String,
+        /// What is wrong with it, as it follows its name.
+        problem: String,
+        /// What to do about it.
+        hint: String,
+    },
+}
+
+impl SettingsError {
+    /// A setting that nothing can be connected with.
+    pub fn unusable(setting: &str, problem: &str, hint: &str) -> Self {
+        let (setting, problem, hint) = (setting.into(), problem.into(), hint.into());
+        Self::Unusable { setting, problem, hint }
+    }
+}
+
+impl From<SettingsError> for ConnectError {
+    fn from(error: SettingsError) -> Self {
+        match error {
+            SettingsError::Unreadable { problem } => {
+                let hint = "`talaria config check` tells more".into();
+                Self::Refused { problem, hint }
+            }
+            SettingsError::Unusable { setting, problem, hint } => {
+                Self::Refused { problem: format!("{setting} {problem}"), hint }
+            }
+        }
+    }
 }
 
 /// An account whose settings were read, ready to be connected as often as needed.
@@ -297,9 +348,20 @@ impl Account {
     }
 }
 
+fn usually<P: Platform>(chat: ChatKind) -> Capabilities {
+    let asked = P::SPEC.asks.iter().filter(|ask| ask.need == Need::Required);
+    let settings = asked.map(|ask| (ask.setting.to_owned(), Value::from("usual"))).collect();
+    match serde_json::from_value(Value::Object(settings)) {
+        Ok(settings) => P::capabilities(&settings, chat),
+        // Settings that nobody can guess.
+        Err(_) => P::SPEC.capabilities,
+    }
+}
+
 fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
     let settings: P::Settings = serde_json::from_value(settings)
-        .map_err(|error| SettingsError { problem: error.to_string() })?;
+        .map_err(|error| SettingsError::Unreadable { problem: error.to_string() })?;
+    P::validate(&settings)?;
     let abilities = ChatKind::ALL.map(|chat| P::capabilities(&settings, chat));
     let checked = settings.clone();
     let check =

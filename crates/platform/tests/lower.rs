@@ -7,7 +7,8 @@ use proptest::test_runner::{Config, RngSeed};
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choice, ChoiceId, Choices,
     Content, Deletes, Draft, Drafts, Edits, FileId, FileRef, Files, Idempotency, Marks, Markup,
-    MessageId, Outbound, OutboundId, Pace, Reactions, Reading, SessionId, TextLimit, Typing, Unit,
+    MessageId, Outbound, OutboundId, Pace, Reactions, Reading, SenderId, SessionId, TextLimit,
+    Typing, Unit, Whispers,
 };
 use talaria_platform::{lower, plainly};
 use talaria_render::{Dialect, length, parse, plain, render};
@@ -24,12 +25,32 @@ const RICH: Capabilities = Capabilities {
     choices: Choices::Buttons { max: 2, id: 64 },
     reactions: Reactions::Emoji,
     marks: Marks::Shown,
+    whispers: Whispers::Shown,
     pace: Pace::FREE,
     typing: Typing::Fades(OFTEN),
     files: Files::UpTo(1_000_000),
     reply_within: None,
     idempotency: Idempotency::None,
 };
+
+#[test]
+fn what_concerns_one_person_is_for_everybody_where_nobody_can_whisper() {
+    let alice = Some(SenderId::literal("alice"));
+    let choice = Choice { id: ChoiceId::literal("a"), label: "A".into() };
+    let notice = Content { whispered_to: alice.clone(), ..Content::text("word ".repeat(20)) };
+    let question = Content { choices: vec![choice], ..notice.clone() };
+    let silent = Capabilities { whispers: Whispers::Never, ..RICH };
+    for (content, can, expected) in
+        [(&notice, RICH, alice), (&notice, silent, None), (&question, RICH, None)]
+    {
+        let lowered = lower(outbound(Act::Post(content.clone())), &can);
+        assert!(lowered.len() > 1, "{lowered:?}");
+        for part in lowered {
+            let Act::Post(part) = part.act else { panic!("{part:?}") };
+            assert_eq!(part.whispered_to, expected);
+        }
+    }
+}
 
 fn outbound(act: Act) -> Outbound {
     numbered(0, act)

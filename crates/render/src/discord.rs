@@ -240,6 +240,7 @@ fn escaped(text: &str, at_line_start: bool) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len() + 8);
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (last_end, last_target) = (text.rfind(']'), text.rfind("]("));
     let mut before = None;
     let mut rest = text.char_indices().peekable();
     while let Some((at, character)) = rest.next() {
@@ -257,7 +258,9 @@ fn escaped(text: &str, at_line_start: bool) -> Cow<'_, str> {
             '*' | '_' | '`' => true,
             '~' | '|' => before == Some(character) || after == Some(character),
             '\\' => after.is_none_or(|c| !c.is_alphanumeric() && !c.is_whitespace()),
-            '[' => text[at..].contains("](") || !text[at..].contains(']'),
+            '[' => {
+                last_target.is_some_and(|last| at < last) || last_end.is_none_or(|last| last < at)
+            }
             '-' | '+' | '#' | '>' => is_first,
             '.' => at_line_start && digits > 0 && at == digits,
             _ => false,
@@ -271,10 +274,13 @@ fn escaped(text: &str, at_line_start: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The name of a custom emoji has 32 characters at most, its id is a number of 64 bits.
+const LONGEST_EMOJI: usize = 64;
+
 /// How long the custom emoji is that a text begins with; its name may have underscores.
 fn custom_emoji(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("<a:").or_else(|| text.strip_prefix("<:"))?;
-    let end = inner.find('>')?;
+    let end = inner.bytes().take(LONGEST_EMOJI).position(|byte| byte == b'>')?;
     let (name, id) = inner[..end].split_once(':')?;
     let is_emoji = !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -307,10 +307,10 @@ fn escaped_around_mentions(text: &str) -> Cow<'_, str> {
 /// How long the mention of a person or a channel is that a text begins with.
 fn mention(text: &str) -> Option<usize> {
     let id = text.strip_prefix("<@").or_else(|| text.strip_prefix("<#"))?;
-    let end = id.find('>')?;
-    let is_id = id.starts_with(|c: char| c.is_ascii_uppercase())
-        && id[..end].bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-    is_id.then_some(end + 3)
+    let is_id = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    let end = id.bytes().take_while(is_id).count();
+    let begins = id.starts_with(|c: char| c.is_ascii_uppercase());
+    (begins && id[end..].starts_with('>')).then_some(end + 3)
 }
 
 /// An address as it may stand between angle brackets.

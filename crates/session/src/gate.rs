@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use talaria_model::{Addressed, ChatKind, Inbound, InboundKind, Pattern, SenderKind};
+use talaria_model::{Addressed, Below, ChatKind, Inbound, InboundKind, Pattern, SenderKind};
 
 /// What an account answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +38,8 @@ pub enum Mention {
     Unneeded,
 }
 
-/// What is for an account in a thread that is a chat of its own.
+/// What is for an account in a thread that is a conversation of its own: a chat, or what hangs below a
+/// message. A room that people call a thread is like any other room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Threads {
     /// Everything, once it has a part in it.
@@ -136,7 +137,7 @@ impl Gate {
                 if message.addressed == Addressed::ToOthers
         );
         is_to_others
-            && inbound.to.chat.kind == ChatKind::Thread
+            && (inbound.to.chat.kind == ChatKind::Thread || inbound.source.below.is_some())
             && self.mention == Mention::Required
             && self.threads == Threads::Joined
     }
@@ -171,7 +172,8 @@ impl Gate {
             return Attention::Ignore("the chat is among ignored_chats");
         }
         let is_free = self.mention == Mention::Unneeded || self.free.contain(inbound);
-        let is_joined = part == Part::Taken && self.minds_part(inbound);
+        let is_ours = part == Part::Taken || inbound.source.below == Some(Below::Us);
+        let is_joined = is_ours && self.minds_part(inbound);
         let is_called = || self.patterns.iter().any(|pattern| pattern.is_in(text));
         let is_for_us = match addressed {
             Addressed::ToUs => true,
@@ -195,8 +197,9 @@ mod tests {
     use crate::tests::said;
     use talaria_model::{ChatId, ChoiceId, Message, ThreadId};
 
-    /// `dm`, `group`, `thread` (of a group), `post` (a thread that is a chat) or `joined` (one in which we
-    /// have a part, like all of these with `joined` before them), and who speaks to whom:
+    /// `dm`, `group`, `thread` (of a group), `post` (a thread that is a chat), `below` (a thread below
+    /// somebody's message), `ours` (one below a message of ours) or `joined` (a post in which we have a
+    /// part, like all of these with `joined` before them), and who speaks to whom:
     /// `us`, `others`, `another` (bot), `bot us`, `bot others`, `press`, `edit`.
     fn event(place: &str, what: &str) -> Inbound {
         let mut inbound = said("alice", "hello");
@@ -208,6 +211,11 @@ mod tests {
         };
         match place {
             "thread" | "joined thread" => inbound.to.thread = Some(ThreadId::literal("t1")),
+            "below" | "joined below" | "ours" => {
+                inbound.to.thread = Some(ThreadId::literal("t1"));
+                let ours = place == "ours";
+                inbound.source.below = Some(if ours { Below::Us } else { Below::Others });
+            }
             "post" | "joined" => {
                 inbound.to.chat.id = ChatId::literal("t1");
                 inbound.source.parent = Some(ChatId::literal("c1"));
@@ -300,6 +308,14 @@ mod tests {
             (usual(), "joined thread", "others", "require_mention"),
             (strict(), "joined", "others", "require_mention"),
             (strict(), "joined", "us", "answer"),
+            (usual(), "below", "others", "require_mention"),
+            (usual(), "below", "us", "answer"),
+            (usual(), "joined below", "others", "answer"),
+            (usual(), "ours", "others", "answer"),
+            (usual(), "ours", "bot others", "allow_bots"),
+            (strict(), "joined below", "others", "require_mention"),
+            (strict(), "ours", "others", "require_mention"),
+            (strict(), "ours", "us", "answer"),
             (only(&["c2"]), "joined", "others", "allowed_chats"),
             (overhearing(), "joined", "others", "answer"),
         ] {

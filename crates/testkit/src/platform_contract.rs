@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -20,8 +21,9 @@ use talaria_model::{
     SenderKind, Seq, SessionId, Typing,
 };
 use talaria_platform::{
-    Account, Arrival, Arrivals, Ask, Batch, ByteStream, Committed, Cursor, FileError, FileStore,
-    Found, Incoming, Link, Need, Outgoing, Ports, Registration, Secrecy, SendError, Verdict, lower,
+    Account, Arrival, Arrivals, Ask, Batch, ByteStream, Committed, Cursor, Fate, FileError,
+    FileStore, Found, Incoming, Link, Need, Outgoing, Ports, Registration, Secrecy, SendError,
+    Surface, Verdict, lower,
 };
 
 use crate::Past;
@@ -64,6 +66,98 @@ pub trait PlatformHarness: Sized {
 
     /// Completes when nothing connects the gateway to the vendor and the person any more.
     async fn hung_up(&mut self);
+
+    /// The vendor meets the next post with this, in the words that it documents. `Said::Never` where it has
+    /// no such answer; a vendor that asks for a secret has most of them.
+    fn trouble(&mut self, _: Trouble) -> Said {
+        Said::Never
+    }
+
+    /// The vendor tells of a message that a program has posted, as an event of this number. `Said::Never`
+    /// where it tells of none.
+    fn echo(&mut self, _: u64, _: Whose) -> Said {
+        Said::Never
+    }
+
+    /// As [`PlatformHarness::say`], but where several people are. None where there is no such place.
+    fn say_in(&mut self, _: Spot, _: u64, _: &str) -> Option<BoxFuture<'static, Told>> {
+        None
+    }
+
+    /// Where the last thing appeared that the vendor was asked to show.
+    fn spot(&self) -> Option<Spot> {
+        None
+    }
+
+    /// What the vendor was sent by way of files, each as it came, with whatever was around it. None where files
+    /// are not sent but fetched, or only named.
+    fn uploads(&self) -> Option<Vec<Vec<u8>>> {
+        None
+    }
+
+    /// Somebody who is not the vendor calls a webhook: without a proof, or with one that is wrong or too old.
+    /// Counts from zero. Returns the status that they got, or none when there is nothing more to try.
+    async fn forge(&mut self, _: usize, _: Forged) -> Option<u16> {
+        None
+    }
+}
+
+/// Whether a vendor says something of the kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// It does, and it will.
+    Duly,
+    /// There is no such thing.
+    Never,
+}
+
+/// What a post can meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// Our credentials are not accepted any more.
+    Unauthorized,
+    /// The chat, or our place in it, is gone.
+    Gone,
+    /// We are to wait for [`ASKED_WAIT`].
+    Wait,
+    /// The text is too long.
+    TooLong,
+    /// The formatting is not accepted.
+    Unreadable,
+    /// The vendor, or what stands in front of it, is broken.
+    Outage,
+    /// The request was read, and the connection breaks without an answer.
+    Cut,
+}
+
+/// How long a vendor asks us to wait.
+pub const ASKED_WAIT: Duration = Duration::from_secs(17);
+
+/// Whose message comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// One that we have posted.
+    Ours,
+    /// One of another program.
+    AnotherBots,
+}
+
+/// A place of several people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spot {
+    /// A group or a channel.
+    Group,
+    /// A thread or a topic in one.
+    Thread,
+}
+
+/// What a forged call carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forged {
+    /// An event as the vendor words it.
+    Event,
+    /// Something that cannot be read.
+    Nonsense,
 }
 
 /// What a person knows about what they said.
@@ -140,6 +234,11 @@ macro_rules! platform_contract {
                 text_to_be_read_as_it_is_is_shown_as_it_is
                 a_post_can_be_looked_for_before_and_after
                 signs_and_removals_are_taken_where_they_can_be
+                each_trouble_has_the_fate_that_its_vendor_means
+                what_programs_say_is_not_taken_for_a_person
+                an_answer_goes_to_where_it_was_asked_for
+                a_file_arrives_with_all_its_bytes
+                whoever_cannot_prove_to_be_the_vendor_is_refused_unread
                 broken_input_does_not_stop_what_comes_after
                 dropping_the_link_ends_everything
             }
@@ -160,6 +259,8 @@ struct Connection {
     arrivals: Arrivals,
     outgoing: Arc<dyn Outgoing>,
     hears: Hears,
+    /// Whether the vendor calls us, and has to prove that it is the one.
+    is_webhook: bool,
 }
 
 /// How events reach the gateway, which decides what it means not to have stored one.
@@ -180,10 +281,18 @@ fn account<H: PlatformHarness>(harness: &H) -> Account {
 }
 
 async fn connect<H: PlatformHarness>(harness: &mut H, cursor: Option<Cursor>) -> Connection {
+    connect_with(harness, cursor, Shelf::default()).await
+}
+
+async fn connect_with<H: PlatformHarness>(
+    harness: &mut H,
+    cursor: Option<Cursor>,
+    shelf: Shelf,
+) -> Connection {
     let ports = Ports {
         account: account_id(),
         clock: Arc::new(SystemClock),
-        files: Arc::new(EmptyShelf),
+        files: Arc::new(shelf),
         archive: Arc::new(Past::default()),
         menu: Arc::new([]),
         hosts: Arc::default(),
@@ -199,8 +308,9 @@ async fn connect<H: PlatformHarness>(harness: &mut H, cursor: Option<Cursor>) ->
         Incoming::Served { .. } => Hears::Requests,
         Incoming::Nothing => panic!("the suite is for platforms that hear"),
     };
+    let is_webhook = matches!(&incoming, Incoming::Served { on: Surface::Webhook, .. });
     let arrivals = within(PATIENCE, "the vendor", harness.attach(incoming)).await;
-    Connection { arrivals, outgoing, hears }
+    Connection { arrivals, outgoing, hears, is_webhook }
 }
 
 impl Connection {
@@ -367,7 +477,7 @@ pub async fn settings_with_an_unknown_field_are_refused_naming_it<H: PlatformHar
     match H::registration().open(settings) {
         Ok(_) => panic!("an unknown setting was taken"),
         Err(error) => {
-            assert!(error.problem.contains("no_such_setting"), "{:?}", error.problem);
+            assert!(error.to_string().contains("no_such_setting"), "{error}");
         }
     }
 }
@@ -381,7 +491,7 @@ pub async fn settings_without_a_required_field_are_refused_naming_it<H: Platform
         assert!(removed.is_some(), "the harness has {}", ask.setting);
         match H::registration().open(settings) {
             Ok(_) => panic!("an account without {} was taken", ask.setting),
-            Err(error) => assert!(error.problem.contains(ask.setting), "{:?}", error.problem),
+            Err(error) => assert!(error.to_string().contains(ask.setting), "{error}"),
         }
     }
 }
@@ -571,11 +681,11 @@ pub async fn growing_answers_and_edits_are_shown_where_they_can_be<H: PlatformHa
 pub async fn files_of_an_answer_that_grew_by_edits_are_shown<H: PlatformHarness>() {
     let mut harness = H::open().await;
     let can = account(&harness).can(ChatKind::Dm);
+    let mut connection = connect(&mut harness, None).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
     if can.edits == Edits::Never || can.files == Files::Never {
         return;
     }
-    let mut connection = connect(&mut harness, None).await;
-    let to = connection.hear(&mut harness, 1, "hello").await.to;
     let (sent, _) = connection.send(&mut harness, &post(&to, 1, "Here")).await;
     let receipt = sent.unwrap_or_else(|error| panic!("not sent: {error}"));
     let mut preview = receipt.message;
@@ -705,16 +815,183 @@ pub async fn dropping_the_link_ends_everything<H: PlatformHarness>() {
     assert_eq!(text_of(&connection.hear(&mut harness, 2, "again").await), "again");
 }
 
-/// No files.
-struct EmptyShelf;
+/// Whether a vendor knows us by a secret, and so can refuse us.
+fn is_remote<H: PlatformHarness>() -> bool {
+    H::registration().spec.asks.iter().any(|ask| ask.secrecy == Secrecy::Secret)
+}
+
+pub async fn each_trouble_has_the_fate_that_its_vendor_means<H: PlatformHarness>() {
+    let troubles = [
+        Trouble::Wait,
+        Trouble::TooLong,
+        Trouble::Unreadable,
+        Trouble::Outage,
+        Trouble::Cut,
+        Trouble::Gone,
+        Trouble::Unauthorized,
+    ];
+    let mut met = Vec::new();
+    for trouble in troubles {
+        let mut harness = H::open().await;
+        let mut connection = connect(&mut harness, None).await;
+        let to = connection.hear(&mut harness, 1, "hello").await.to;
+        if harness.trouble(trouble) == Said::Never {
+            continue;
+        }
+        met.push(trouble);
+        let outbound = post(&to, 1, "good *morning*");
+        let sent = connection.outgoing.send(&outbound);
+        let error = match within(PATIENCE, format!("{trouble:?}"), sent).await {
+            Ok(receipt) => panic!("{trouble:?} was taken for {receipt:?}"),
+            Err(error) => error,
+        };
+        let is_meant = match (trouble, error.fate()) {
+            (Trouble::Wait, Fate::Retry { after: Some(after) }) => {
+                after >= ASKED_WAIT && after <= ASKED_WAIT + Duration::from_secs(1)
+            }
+            (Trouble::Gone, _) => matches!(error, SendError::Gone { .. }),
+            (Trouble::Unauthorized, fate) => fate == Fate::Suspend,
+            // As plain text it can be shorter.
+            (Trouble::TooLong, fate) => matches!(fate, Fate::Drop | Fate::Plain),
+            (Trouble::Unreadable, fate) => fate == Fate::Plain,
+            // It may have been done all the same.
+            (Trouble::Outage | Trouble::Cut, fate) => fate == Fate::Unsure,
+            (Trouble::Wait, _) => false,
+        };
+        assert!(is_meant, "{trouble:?} became {error:?}");
+        assert!(!error.to_string().contains("good"), "{error} tells what was said");
+    }
+    if is_remote::<H>() {
+        for trouble in [Trouble::Wait, Trouble::Cut, Trouble::Gone, Trouble::Unauthorized] {
+            assert!(met.contains(&trouble), "every vendor has an answer for {trouble:?}");
+        }
+    }
+}
+
+pub async fn what_programs_say_is_not_taken_for_a_person<H: PlatformHarness>() {
+    for whose in [Whose::Ours, Whose::AnotherBots] {
+        let mut harness = H::open().await;
+        let mut connection = connect(&mut harness, None).await;
+        connection.hear(&mut harness, 1, "before").await;
+        if harness.echo(2, whose) == Said::Never {
+            continue;
+        }
+        let mut told = harness.say(3, "after");
+        loop {
+            let batch = connection.batch(&mut told).await;
+            let is_after = |inbound: &Inbound| match &inbound.kind {
+                InboundKind::Said(message) => message.text == "after",
+                _ => false,
+            };
+            let programs = batch.events.iter().filter(|inbound| !is_after(inbound));
+            for inbound in programs {
+                assert_ne!(whose, Whose::Ours, "we hear ourselves: {inbound:?}");
+                assert_eq!(inbound.from.kind, SenderKind::Bot, "{inbound:?}");
+            }
+            if batch.events.iter().any(is_after) {
+                connection.commit(batch, told).await;
+                break;
+            }
+            let Batch { events, ack, .. } = batch;
+            ack.committed(Committed(events.iter().map(|_| Verdict::Denied).collect()));
+        }
+    }
+}
+
+pub async fn an_answer_goes_to_where_it_was_asked_for<H: PlatformHarness>() {
+    for spot in [Spot::Group, Spot::Thread] {
+        let mut harness = H::open().await;
+        let mut connection = connect(&mut harness, None).await;
+        let direct = connection.hear(&mut harness, 1, "hello").await.to;
+        let Some(mut told) = harness.say_in(spot, 2, "and here") else { continue };
+        let batch = connection.batch(&mut told).await;
+        let (inbound, told) = connection.commit(batch, told).await;
+        assert_eq!(told, Told::Safe);
+        assert!(text_of(&inbound).contains("and here"), "{inbound:?}");
+        assert_ne!(inbound.to, direct, "it is another place");
+        assert_ne!(inbound.to.chat.kind, ChatKind::Dm, "of several people");
+        // An address is stored between a question and its answer.
+        let kept = serde_json::to_string(&inbound.to).expect("an address is data");
+        let kept: Address = serde_json::from_str(&kept).expect("and can be read back");
+        assert_eq!(kept, inbound.to);
+        let (sent, shown) = connection.send(&mut harness, &post(&kept, 1, "good morning")).await;
+        assert!(sent.is_ok(), "{sent:?}");
+        assert_eq!(shown.kind, Kind::Post);
+        assert_eq!(harness.spot(), Some(spot), "the answer is where the question was");
+    }
+}
+
+pub async fn a_file_arrives_with_all_its_bytes<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let can = account(&harness).can(ChatKind::Dm);
+    // Every byte, ends of lines, and what could be taken for the end of a form.
+    let mut bytes: Vec<u8> = (0..=u8::MAX).cycle().take(70_001).collect();
+    bytes.extend_from_slice(b"\r\n--boundary--\r\n\r\n\0");
+    let id = FileId::new("cd".repeat(32)).expect("an id");
+    let size = bytes.len() as u64;
+    let file = FileRef::new(id.clone(), "all bytes.bin", "application/octet-stream", size);
+    let shelf = Shelf(Some((id, bytes.clone())));
+    let mut connection = connect_with(&mut harness, None, shelf).await;
+    let to = connection.hear(&mut harness, 1, "hello").await.to;
+    if can.files == Files::Never {
+        return;
+    }
+    let Some(before) = harness.uploads() else {
+        assert!(!is_remote::<H>(), "a vendor that takes files is sent them");
+        return;
+    };
+    let content = Content { files: vec![file], ..Content::text("Here it is.") };
+    for outbound in lower(act(&to, 1, Act::Post(content)), &can) {
+        let sent = within(PATIENCE, "a file", connection.outgoing.send(&outbound)).await;
+        sent.unwrap_or_else(|error| panic!("{outbound:?} is not taken: {error}"));
+    }
+    let uploads = harness.uploads().unwrap_or_default();
+    let arrived = uploads[before.len()..].iter();
+    let whole = arrived.filter(|upload| upload.windows(bytes.len()).any(|part| part == bytes));
+    assert_eq!(whole.count(), 1, "it arrives once, byte for byte");
+}
+
+pub async fn whoever_cannot_prove_to_be_the_vendor_is_refused_unread<H: PlatformHarness>() {
+    let mut harness = H::open().await;
+    let mut connection = connect(&mut harness, None).await;
+    if !connection.is_webhook {
+        return;
+    }
+    let mut tried = 0;
+    loop {
+        let mut statuses = Vec::new();
+        for forged in [Forged::Event, Forged::Nonsense] {
+            let call = harness.forge(tried, forged);
+            statuses.extend(within(PATIENCE, "a refusal, not an event", call).await);
+        }
+        let [event, nonsense] = statuses[..] else { break };
+        assert!(matches!(event, 401 | 403), "forgery {tried} got {event}");
+        assert_eq!(event, nonsense, "forgery {tried} was read before it was refused");
+        tried += 1;
+    }
+    assert!(tried > 1, "no proof and a wrong one are tried");
+    let after = connection.hear(&mut harness, 1, "after").await;
+    assert_eq!(text_of(&after), "after", "nothing of it arrived");
+}
+
+/// At most one file.
+#[derive(Default)]
+struct Shelf(Option<(FileId, Vec<u8>)>);
 
 #[async_trait]
-impl FileStore for EmptyShelf {
+impl FileStore for Shelf {
     async fn save(&self, _: &str, _: Option<&str>, _: ByteStream) -> Result<FileRef, FileError> {
         Err(FileError::Full { quota: 0 })
     }
 
-    async fn read(&self, _: &FileId) -> Result<ByteStream, FileError> {
-        Err(FileError::Missing)
+    async fn read(&self, id: &FileId) -> Result<ByteStream, FileError> {
+        match &self.0 {
+            Some((kept, bytes)) if kept == id => {
+                // In pieces, as from a disk.
+                let pieces: Vec<_> = bytes.chunks(16 * 1024).map(Bytes::copy_from_slice).collect();
+                Ok(stream::iter(pieces.into_iter().map(Ok)).boxed())
+            }
+            _ => Err(FileError::Missing),
+        }
     }
 }

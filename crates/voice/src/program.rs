@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, access};
 use talaria_agent::VoiceError;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -122,12 +122,40 @@ async fn begin(from: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
     kept
 }
 
-/// Whether there is such a program on this machine.
+/// Whether there is such a program on this machine that we may run.
 pub fn is_there(program: &str) -> bool {
-    let is_file = |path: &Path| path.metadata().is_ok_and(|found| found.is_file());
     if program.contains('/') {
-        return is_file(Path::new(program));
+        return is_runnable(Path::new(program));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| is_file(&folder.join(program)))
+    std::env::split_paths(&path).any(|folder| is_runnable(&folder.join(program)))
+}
+
+fn is_runnable(path: &Path) -> bool {
+    let is_file = path.metadata().is_ok_and(|found| found.is_file());
+    is_file && access(path, AccessFlags::X_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_there_when_it_can_be_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("whisper");
+        let path = program.to_str().expect("a path");
+        assert!(!is_there(path), "nothing is there");
+        fs::write(&program, "#!/bin/sh\n").expect("writes");
+        for (mode, expected) in [(0o644, false), (0o755, true)] {
+            fs::set_permissions(&program, Permissions::from_mode(mode)).expect("changes");
+            assert_eq!(is_there(path), expected, "mode {mode:o}");
+        }
+        assert!(!is_there(folder.path().to_str().expect("a path")), "a folder is no program");
+        assert!(is_there("sh"), "found by its name");
+        assert!(!is_there("no-program-is-called-so"));
+    }
 }

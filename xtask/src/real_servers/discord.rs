@@ -54,7 +54,7 @@ impl Guild {
         let alice = text(&state["alice"])?;
         // The emulator takes commands all at once only.
         let accounts = format!(
-            "accounts:\n  discord:\n    token: {TOKEN}\n    api_url: {url}/api/v10\n    cdn_url: {url}/cdn\n    \
+            "accounts:\n  discord:\n    token: {TOKEN}\n    base_url: {url}/api/v10\n    cdn_url: {url}/cdn\n    \
              allow: [\"{alice}\"]\n    command_sync_policy: bulk\n"
         );
         let rig = Rig::start(binary, front, &accounts, "127.0.0.1:0").await?;

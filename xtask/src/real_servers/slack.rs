@@ -37,7 +37,7 @@ pub(super) async fn by_socket(root: &Path, binary: &Path) -> Result<()> {
     slack.answered(&said, "are you still there?").await?;
     slack.rig.end().await?;
     eprintln!(
-        "real servers: Slack by socket: streamed, in threads, files both ways, a press, a cut"
+        "real servers: Slack by socket: streamed, in threads, files both ways, a press, a whisper, a cut"
     );
     Ok(())
 }
@@ -80,7 +80,7 @@ impl Workspace {
             Hears::ByRequests => format!("signing_secret: {SECRET}"),
         };
         let accounts = format!(
-            "accounts:\n  slack:\n    api_url: http://127.0.0.1:{api}/api/\n    bot_token: {BOT}\n    {way}\n    \
+            "accounts:\n  slack:\n    base_url: http://127.0.0.1:{api}/api/\n    bot_token: {BOT}\n    {way}\n    \
              allow: [{alice}]\n"
         );
         let rig = Rig::start(binary, running, &accounts, &format!("127.0.0.1:{gateway}")).await?;
@@ -143,9 +143,8 @@ impl Workspace {
             "response_url": format!("{}/nowhere", self.front),
         });
         self.tell("slash_commands", &command).await?;
-        // It is answered where the one who gave it talked last.
-        self.answered(&said, "/stop").await?;
-        Ok(())
+        // What it tells concerns nobody else.
+        self.whispered(&said, "/stop").await
     }
 
     /// Alice mentions the app.
@@ -210,12 +209,32 @@ impl Workspace {
     async fn reply(&self, thread: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
         self.rig
             .until(&format!("an answer below {thread}"), async || {
-                let asked = json!({ "ts": thread });
-                let rows = self.post("conversations.replies", asked).await?;
-                let rows = rows["messages"].as_array().cloned().unwrap_or_default();
+                let rows = self.replies(thread).await?;
                 Ok(rows.into_iter().find(|row| self.is_ours(row) && is(row)))
             })
             .await
+    }
+
+    async fn replies(&self, thread: &str) -> Result<Vec<Value>> {
+        let rows = self.post("conversations.replies", json!({ "ts": thread })).await?;
+        Ok(rows["messages"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// Waits for something that only Alice can read, neither in the channel nor in the thread.
+    async fn whispered(&self, thread: &str, words: &str) -> Result<()> {
+        let url = format!("{}/whispers", self.front);
+        self.rig
+            .until(&format!("a whisper with {words}"), async || {
+                let whispers = reqwest::get(&url).await?.json::<Vec<Value>>().await?;
+                let is_hers = |whisper: &Value| whisper["target_user"] == self.alice;
+                Ok(whispers.into_iter().find(|it| is_hers(it) && contains(it, words)))
+            })
+            .await?;
+        let mut public = self.history().await?;
+        public.extend(self.replies(thread).await?);
+        let is_public = public.iter().any(|row| self.is_ours(row) && contains(row, words));
+        ensure!(!is_public, "everybody reads {words}");
+        Ok(())
     }
 
     async fn history(&self) -> Result<Vec<Value>> {

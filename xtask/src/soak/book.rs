@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use talaria_testkit::Token;
 use tokio::sync::watch;
@@ -25,6 +25,8 @@ struct Shared {
 
 #[derive(Default)]
 pub(crate) struct Pages {
+    /// When it began, by the clock that the gateway writes into its database.
+    pub(crate) begun: Option<SystemTime>,
     /// Every message with a token.
     pub(crate) said: BTreeMap<Token, Said>,
     /// Commands and presses, which have none.
@@ -97,9 +99,9 @@ pub(crate) struct Logged {
 impl Book {
     pub(crate) fn new() -> Self {
         let moments = [watch::Sender::new(0), watch::Sender::new(0), watch::Sender::new(0)];
-        Self {
-            shared: Arc::new(Shared { begun: Instant::now(), pages: Mutex::default(), moments }),
-        }
+        let pages = Pages { begun: Some(SystemTime::now()), ..Pages::default() };
+        let pages = Mutex::new(pages);
+        Self { shared: Arc::new(Shared { begun: Instant::now(), pages, moments }) }
     }
 
     pub(crate) fn now(&self) -> Duration {
@@ -183,8 +185,10 @@ impl Pages {
     }
 
     /// How often the gateway was killed after this.
-    pub(crate) fn kills_after(&self, at: Duration) -> usize {
-        self.lives.iter().filter(|life| life.killed.is_some_and(|killed| killed > at)).count()
+    pub(crate) fn kills_after(&self, at: SystemTime) -> usize {
+        let Some(begun) = self.begun else { return 0 };
+        let kills = self.lives.iter().filter_map(|life| life.killed);
+        kills.filter(|killed| begun + *killed > at).count()
     }
 
     /// Everything that is known about a message, in order.

@@ -8,12 +8,16 @@ use std::fmt;
 
 use talaria_testkit::{Token, mentioned};
 
-use super::book::{Answer, Kind, Said, words_in};
+use super::book::{Answer, Kind, Pages, Said, words_in};
+use super::database::Record;
 
 /// What a resend looks like, and what it looks like where messages are short.
 const MARKS: [&str; 2] = ["sent again after an interruption", "(again)\n"];
 
 const SET_ASIDE: &str = "I was interrupted three times";
+
+/// After so many deaths a turn is set aside.
+const DEATHS: usize = 3;
 
 /// Everything there is to judge by.
 #[derive(Debug, Default)]
@@ -27,10 +31,29 @@ pub(crate) struct Evidence {
     pub(crate) journal: HashMap<(String, String), Row>,
     /// The turn that each message became part of.
     pub(crate) turns: HashMap<(String, String), String>,
-    /// How often the gateway was killed after each message.
-    pub(crate) kills: HashMap<Token, usize>,
+    /// The same by the transcript, which also knows it of what was set aside.
+    pub(crate) spoken: HashMap<Token, String>,
+    /// How often the gateway was killed after each turn had begun.
+    pub(crate) deaths: HashMap<String, usize>,
     /// How many parcels were given up, per account and chat. People are told of them.
     pub(crate) given_up: HashMap<(String, String), usize>,
+}
+
+impl Evidence {
+    /// Adds what the database says, and what the book knows of the gateway's lives.
+    pub(crate) fn with(self, record: &Record, pages: &Pages) -> Self {
+        let lost = record.given_up.iter().map(|(place, lost)| (place.clone(), lost.len()));
+        let begun = record.begun.iter();
+        let deaths = begun.map(|(turn, at)| (turn.clone(), pages.kills_after(*at)));
+        Self {
+            journal: record.journal.clone(),
+            turns: record.turns.clone(),
+            spoken: record.spoken.clone(),
+            deaths: deaths.collect(),
+            given_up: lost.collect(),
+            ..self
+        }
+    }
 }
 
 /// A message as people can read it.
@@ -356,7 +379,7 @@ impl<'a> Court<'a> {
             self.evidence.journal.get(&(said.account.to_owned(), said.event.clone())).copied();
         let reads =
             |notice: Notice| self.shown_in(said).any(|shown| Notice::of(&shown.text) == notice);
-        let killed_often = self.evidence.kills.get(&token).is_none_or(|kills| *kills >= 3);
+        let killed_often = self.deaths(token) >= DEATHS;
         if row == Some(Row::SetAside) && killed_often && reads(Notice::SetAside) {
             return Some(Excuse::SetAside);
         }
@@ -368,6 +391,13 @@ impl<'a> Court<'a> {
             _ => false,
         };
         explained.then_some(Excuse::Explained)
+    }
+
+    /// How often the turn died that a message was part of. What steers a turn shares the deaths that the turn
+    /// had died before.
+    fn deaths(&self, token: Token) -> usize {
+        let turn = self.evidence.spoken.get(&token);
+        turn.and_then(|turn| self.evidence.deaths.get(turn)).copied().unwrap_or(0)
     }
 
     fn is_refused(&self, token: Token, said: &Said) -> bool {
@@ -504,9 +534,9 @@ fn losses_told(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
-    use super::super::book::Pages;
+    use super::super::book::Life;
     use super::*;
 
     const MARK: &str = "*(sent again after an interruption; you may have seen this)*\n\n";
@@ -542,6 +572,14 @@ mod tests {
                 Some(row) => self.evidence.journal.insert(place, row),
                 None => self.evidence.journal.remove(&place),
             };
+            self
+        }
+
+        /// A turn of these messages that died so often.
+        fn turn(mut self, turn: &str, tokens: &[u64], deaths: usize) -> Self {
+            let spoken = tokens.iter().map(|token| (Token(*token), turn.to_owned()));
+            self.evidence.spoken.extend(spoken);
+            self.evidence.deaths.insert(turn.to_owned(), deaths);
             self
         }
 
@@ -672,16 +710,49 @@ mod tests {
 
     #[test]
     fn setting_aside_needs_a_row_a_notice_and_three_deaths() {
-        let aside = |row, notice: &str, kills| {
-            let mut plant = plant().said("a", Kind::Talk).row(1, Some(row)).text("a", notice);
-            plant.evidence.kills.insert(Token(1), kills);
-            plant.check()
+        let aside = |row, notice: &str, deaths| {
+            let plant = plant().said("a", Kind::Talk).row(1, Some(row)).text("a", notice);
+            plant.turn("s/1", &[1], deaths).check()
         };
         let notice = "I was interrupted three times while working on this and have set it aside.";
         assert_eq!(aside(Row::SetAside, notice, 3), [""; 0]);
         assert_eq!(aside(Row::Bound, notice, 3).len(), 1);
         assert_eq!(aside(Row::SetAside, "Nothing is running.", 3).len(), 1);
         assert_eq!(aside(Row::SetAside, notice, 2).len(), 1);
+    }
+
+    #[test]
+    fn what_steers_a_turn_shares_its_deaths_and_nobody_else_does() {
+        let notice = "I was interrupted three times while working on this and have set it aside.";
+        let two = |row| {
+            let plant = plant().said("a", Kind::Talk).said("a", Kind::Talk).text("a", notice);
+            plant.row(1, Some(Row::SetAside)).row(2, Some(row))
+        };
+        // The second was said after the turn had died already.
+        assert_eq!(two(Row::SetAside).turn("s/1", &[1, 2], 3).check(), [""; 0]);
+        let lost = ["tok0000002 in plain/a has no whole answer"];
+        let own = two(Row::SetAside).turn("s/1", &[1], 3).turn("s/2", &[2], 2);
+        assert_eq!(own.check(), lost, "a turn of its own died twice");
+        assert_eq!(two(Row::Bound).turn("s/1", &[1, 2], 3).check(), lost, "it was not set aside");
+        assert_eq!(two(Row::SetAside).turn("s/1", &[1], 3).check(), lost, "nobody knows its turn");
+        assert_eq!(two(Row::SetAside).turn("s/1", &[1, 2], 2).check().len(), 2);
+    }
+
+    #[test]
+    fn only_kills_after_a_turn_had_begun_are_its_deaths() {
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let killed =
+            |seconds| Life { killed: Some(Duration::from_secs(seconds)), ..Life::default() };
+        let lives = vec![killed(10), killed(20), killed(30), killed(40), Life::default()];
+        let mut pages = Pages::default();
+        (pages.begun, pages.lives) = (Some(at(1_000)), lives);
+        let record = |begun| {
+            let mut record = Record::default();
+            record.begun.insert("s/1".to_owned(), at(begun));
+            record
+        };
+        let deaths = |begun| Evidence::default().with(&record(begun), &pages).deaths["s/1"];
+        assert_eq!([deaths(1_005), deaths(1_015), deaths(1_025), deaths(1_050)], [4, 3, 2, 0]);
     }
 
     #[test]

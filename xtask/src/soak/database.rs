@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use rusqlite::{Connection, OpenFlags};
+use talaria_testkit::{Token, mentioned};
 
 use super::check::Row;
+
+/// Why the journal says a message was set aside whose turn died too often.
+const DIED: &str = "the process died three times during its turn";
 
 /// What there is to know.
 #[derive(Debug, Default)]
@@ -15,6 +19,10 @@ pub(crate) struct Record {
     pub(crate) journal: HashMap<(String, String), Row>,
     /// The turn that each message became part of.
     pub(crate) turns: HashMap<(String, String), String>,
+    /// The turn that each message became part of, as the transcript has it.
+    pub(crate) spoken: HashMap<Token, String>,
+    /// When each turn heard its first message.
+    pub(crate) begun: HashMap<String, SystemTime>,
     /// What was given up, per account and chat.
     pub(crate) given_up: HashMap<(String, String), Vec<String>>,
     /// What is wrong with the database as such.
@@ -87,12 +95,41 @@ pub(crate) fn read(home: &Path) -> Result<Record> {
             6 => Row::SetAside,
             _ => Row::Open,
         };
-        if let (Row::Bound, Some(turn)) = (state, detail) {
-            record.turns.insert((account.clone(), event.clone()), turn);
+        match (state, detail) {
+            (Row::Bound, Some(turn)) => {
+                record.turns.insert((account.clone(), event.clone()), turn);
+            }
+            (Row::SetAside, why) if why.as_deref() != Some(DIED) => {
+                let why = why.unwrap_or_default();
+                record.complaints.push(format!("{account}: {event} was set aside: {why}"));
+            }
+            _ => {}
         }
         if record.journal.insert((account.clone(), event.clone()), state).is_some() {
             record.complaints.push(format!("{account}: {event} is in the journal twice"));
         }
     }
+    read_transcript(&conn, &mut record)?;
     Ok(record)
+}
+
+fn read_transcript(conn: &Connection, record: &mut Record) -> Result<()> {
+    let mut said = conn.prepare(
+        "SELECT entry -> '$.turn', entry ->> '$.at', entry ->> '$.body.said.text' FROM entry
+             WHERE entry ->> '$.turn' IS NOT NULL AND entry ->> '$.body.said.text' IS NOT NULL
+             ORDER BY position",
+    )?;
+    let said = said.query_map([], |row| {
+        let (turn, at): (String, i64) = (row.get(0)?, row.get(1)?);
+        Ok((turn, at, row.get::<_, String>(2)?))
+    })?;
+    for row in said {
+        let (turn, at, text) = row?;
+        record
+            .begun
+            .entry(turn.clone())
+            .or_insert(UNIX_EPOCH + Duration::from_millis(at.unsigned_abs()));
+        record.spoken.extend(mentioned(&text).into_iter().map(|token| (token, turn.clone())));
+    }
+    Ok(())
 }

@@ -202,24 +202,14 @@ impl World {
             said: pages.said.clone(),
             others: pages.others.clone(),
             answers: pages.answers.clone(),
-            kills: pages
-                .said
-                .iter()
-                .map(|(token, said)| (*token, pages.kills_after(said.at)))
-                .collect(),
-            journal: Default::default(),
-            turns: Default::default(),
-            given_up: Default::default(),
             shown,
+            ..Evidence::default()
         }
     }
 
     fn judge(&self, home: &Path) -> Result<Verdict> {
         let record = database::read(home)?;
-        let given_up = record.given_up.iter().map(|(place, lost)| (place.clone(), lost.len()));
-        let given_up = given_up.collect();
-        let evidence =
-            Evidence { journal: record.journal, turns: record.turns, given_up, ..self.evidence() };
+        let evidence = self.evidence().with(&record, &self.book.pages());
         let judgement = check::judge(&evidence);
         let mut violations = record.complaints;
         for (vendor, platform) in self.vendors.iter().zip(&PLATFORMS) {

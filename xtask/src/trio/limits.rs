@@ -171,31 +171,45 @@ pub(crate) fn judge(account: &'static str, calls: &[Call]) -> Vec<String> {
 }
 
 /// Requests that came although their vendor had asked for time: the same chat, the same verb, and less
-/// than the time that was asked for. A life that begins in between knows nothing of what was asked.
+/// than the time that was asked for.
+///
+/// What was asked of an earlier life is not held against a later one. The gateway writes a wait down only
+/// in the row of the final that was refused, after it has read the refusal; the pauses of chats, of edits
+/// and of accounts, and so whatever a preview was told, are in its memory and die with it.
 pub(crate) fn impatient(
     account: &'static str,
     calls: &[Call],
     starts: &[Instant],
 ) -> Vec<(Verb, String)> {
+    let life = |at: Instant| starts.iter().filter(|start| **start <= at).count();
     let mut found = Vec::new();
-    let mut until: HashMap<(Verb, &str), (Instant, Instant, Duration)> = HashMap::new();
+    let mut asked: HashMap<(Verb, &str), Wait> = HashMap::new();
     for call in calls.iter().filter(|call| SPEECH.contains(&call.act.verb)) {
         let key = (call.act.verb, call.act.chat.as_str());
-        if let Some((asked, at, wait)) = until.get(&key)
-            && call.at < *at
-            && !starts.iter().any(|start| asked <= start && *start <= call.at)
+        if let Some(Wait { life: told, until, time }) = asked.get(&key)
+            && call.at < *until
+            && life(call.at) == *told
         {
-            let early = *at - call.at;
+            let early = *until - call.at;
             let (verb, chat) = key;
             let what =
-                format!("{account}: {verb:?} in {chat} came {early:?} before {wait:?} were over");
+                format!("{account}: {verb:?} in {chat} came {early:?} before {time:?} were over");
             found.push((verb, what));
         }
-        if let (Some(429), Some(wait), Some(ended)) = (call.status, call.wait, call.ended) {
-            until.insert(key, (call.at, ended + wait.mul_f64(0.9), wait));
+        if let (Some(429), Some(time), Some(ended)) = (call.status, call.wait, call.ended) {
+            let until = ended + time.mul_f64(0.9);
+            asked.insert(key, Wait { life: life(call.at), until, time });
         }
     }
     found
+}
+
+/// What a vendor asked for.
+struct Wait {
+    /// The life of the gateway that it was asked of.
+    life: usize,
+    until: Instant,
+    time: Duration,
 }
 
 #[cfg(test)]
@@ -243,7 +257,16 @@ mod tests {
         assert_eq!(impatient(SLACK, &calls, &[]).len(), 1);
         let (before, between) = (calls[0].at - seconds(1), calls[0].at + seconds(1) / 4);
         assert_eq!(impatient(SLACK, &calls, &[before]).len(), 1);
-        assert_eq!(impatient(SLACK, &calls, &[between]).len(), 0, "nobody told the next life");
+        assert_eq!(
+            impatient(SLACK, &calls, &[before, between]).len(),
+            0,
+            "the next life knows nothing"
+        );
+        let told_again = calls[0].at - seconds(1) / 10;
+        let lives = [before, told_again];
+        assert_eq!(impatient(SLACK, &calls, &lives).len(), 1, "it was this life that was told");
+        let after = calls[2].at - seconds(1) / 10;
+        assert_eq!(impatient(SLACK, &calls, &[before, after]).len(), 1, "the next life came later");
         calls.remove(1);
         assert_eq!(impatient(SLACK, &calls, &[]).len(), 0);
     }

@@ -397,9 +397,7 @@ async fn settle(
 fn evidence(vendors: &Vendors, book: &Book) -> Evidence {
     let shown = vendors.shown();
     let pages = book.pages();
-    let kills = pages.said.iter().map(|(token, said)| (*token, pages.kills_after(said.at)));
     Evidence {
-        kills: kills.collect(),
         said: pages.said.clone(),
         others: pages.others.clone(),
         answers: pages.answers.clone(),
@@ -410,14 +408,7 @@ fn evidence(vendors: &Vendors, book: &Book) -> Evidence {
 
 fn judge(home: &Home, vendors: &Vendors, book: &Book, tally: &Tally) -> Result<Outcome> {
     let record = database::read(home.path())?;
-    let given_up = record.given_up.iter().map(|(place, lost)| (place.clone(), lost.len()));
-    let given_up = given_up.collect();
-    let evidence = Evidence {
-        journal: record.journal,
-        turns: record.turns,
-        given_up,
-        ..evidence(vendors, book)
-    };
+    let evidence = evidence(vendors, book).with(&record, &book.pages());
     let judgement = check::judge(&evidence);
     let mut violations = record.complaints;
     let (mut asked, mut impatient) = (Vec::new(), Vec::new());

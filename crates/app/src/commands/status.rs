@@ -1,6 +1,6 @@
 //! `talaria status`: how the gateway and its accounts are doing.
 
-use talaria_admin::api::{Loss, Status};
+use talaria_admin::api::{Account, Loss, Status};
 
 use super::{print_json, table::table};
 use crate::cli::Output;
@@ -56,8 +56,30 @@ pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
     for (what, count, which) in rows {
         say!("{what:14} {count:>8} {which}");
     }
+    print_strangers(&status.accounts)?;
     print_losses(&status.losses)?;
     Ok(Exit::Done)
+}
+
+/// Whoever asks why nothing is answered finds their id here.
+fn print_strangers(accounts: &[Account]) -> Result<(), Halt> {
+    let rows: Vec<_> = accounts
+        .iter()
+        .filter(|account| account.denied_lately > 0 || account.stranger.is_some())
+        .map(|account| {
+            let (last, at) = match account.stranger.clone() {
+                Some(stranger) => (stranger.id, stranger.at),
+                None => ("nobody since the start".to_owned(), String::new()),
+            };
+            vec![account.name.clone(), account.denied_lately.to_string(), last, at]
+        })
+        .collect();
+    if !rows.is_empty() {
+        let strangers = table(&["NOT LET IN", "IN A DAY", "LAST SENDER", "AT"], &rows);
+        say!("\n{}", strangers.trim_end());
+        say!("`talaria setup PLATFORM --account NAME --allow ID --yes` lets somebody in.");
+    }
+    Ok(())
 }
 
 fn print_losses(losses: &[Loss]) -> Result<(), Halt> {

@@ -22,7 +22,8 @@ async fn slack() -> Scripted {
 async fn an_account_is_reached_at_its_own_address_and_nobody_else_answers_there() {
     let vendor = slack().await;
     let home = Home::empty().unwrap();
-    let account = format!("accounts:\n  slack:\n    api_url: {}/\n    allow: [U1]\n", vendor.url());
+    let account =
+        format!("accounts:\n  slack:\n    base_url: {}/\n    allow: [U1]\n", vendor.url());
     home.write("config.yaml", &account).unwrap();
     let mut process = Launch::new(binary())
         .environment("SLACK_BOT_TOKEN", "xoxb-1")

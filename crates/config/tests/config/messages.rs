@@ -296,6 +296,13 @@ fn an_unknown_key_is_ignored_and_the_nearest_known_one_named() {
         ],
     );
     check_warnings(
+        "accounts: {bird: {platform: pigeon, token: t, allow: [1], strict_mention: true}}",
+        &[],
+        &[
+            "config.yaml:1: accounts.bird.strict_mention: there is no such setting, so it is ignored; did you mean accounts.bird.thread_require_mention?",
+        ],
+    );
+    check_warnings(
         "accounts: {pigeon: {token: t, allow_everyone: true, roofs: [{name: n, colour: red}]}}",
         &[],
         &[
@@ -329,6 +336,38 @@ fn an_unknown_variable_is_ignored_and_the_nearest_known_one_named() {
         &[
             "TALARIA_PROVIDERS__P__HEADERS__X_KEY is ignored; set all of providers.p.headers at once, like TALARIA_PROVIDERS__P__HEADERS='{name: value}'",
         ],
+    );
+}
+
+/// The setting is named, and where it is; a secret is not, even by an indiscreet platform.
+#[test]
+fn what_nothing_can_be_connected_with_is_told_before_anything_is_connected() {
+    check(
+        "accounts:\n  pigeon:\n    allow: [1]\n    token: heavy-CANARY\n",
+        "config.yaml:4: accounts.pigeon.token: does not fly; (hidden) is heavy",
+    );
+    check(
+        "accounts:\n  pigeon:\n    allow: [1]\n    token: lame\n",
+        "config.yaml:2: accounts.pigeon.spare_keys: does not fly; give it one",
+    );
+    check_variable(
+        "TALARIA_ACCOUNTS__PIGEON__TOKEN=heavy-CANARY",
+        "TALARIA_ACCOUNTS__PIGEON__TOKEN: accounts.pigeon.token: does not fly; (hidden) is heavy",
+    );
+    let off = "accounts: {pigeon: {token: lame, enabled: false}}";
+    assert!(try_load(off, &[]).is_ok(), "nobody connects it");
+    let wrong = try_load("accounts: {pigeon: {token: lame}}", &[]).unwrap_err();
+    let origin = wrong.origin("accounts.pigeon.token").map(ToString::to_string);
+    assert_eq!(origin.as_deref(), Some("config.yaml:1"), "what is set is known all the same");
+}
+
+#[test]
+fn whoever_is_let_in_by_another_list_is_somebody() {
+    check_warnings("accounts: {pigeon: {token: t, roofs: [{name: n}]}}", &[], &[]);
+    check_warnings(
+        "accounts: {pigeon: {token: t, roofs: []}}",
+        &[],
+        &["config.yaml:1: accounts.pigeon: nobody is heard here; add the ids of senders to allow"],
     );
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use talaria_model::{Capabilities, ChatKind, Ids, Secret};
 use talaria_platform::{
     Ask, Bursts, ConnectError, Identity, Link, Need, Platform, Ports, Registration, Secrecy,
-    Senders, Spec, Startup,
+    Senders, SettingsError, Spec, Startup,
 };
 
 pub(crate) const ALL: [Registration; 3] =
@@ -116,7 +116,7 @@ impl Platform for Pigeon {
         label: "Carrier pigeon",
         about: "Birds that carry messages.",
         identity: Identity::Anyone,
-        senders: Senders { like: "alice", fit: |id| !id.contains('@') },
+        senders: Senders { like: "alice", fit: |id| !id.contains('@'), also_by: &["roofs"] },
         startup: Startup::Configured,
         ..SPEC
     };
@@ -132,6 +132,14 @@ impl Platform for Pigeon {
             unit: talaria_model::Unit::Chars,
         };
         Capabilities { text, ..Capabilities::PLAIN }
+    }
+    fn validate(settings: &PigeonSettings) -> Result<(), SettingsError> {
+        let refuse = |setting, hint| Err(SettingsError::unusable(setting, "does not fly", hint));
+        match settings.token.expose() {
+            token if token.starts_with("heavy") => refuse("token", &format!("{token} is heavy")),
+            "lame" => refuse("spare_keys", "give it one"),
+            _ => Ok(()),
+        }
     }
     async fn connect(settings: PigeonSettings, _: Ports) -> Result<Link, ConnectError> {
         Err(ConnectError::Unreachable {

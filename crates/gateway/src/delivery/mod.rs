@@ -20,7 +20,7 @@ use talaria_store::{Parcel, Settlement, StoreError};
 use self::previews::Visible;
 use crate::accounts::ConnectedAccount;
 use crate::backoff::Backoff;
-use crate::chats::{Chat, Errand};
+use crate::chats::{Chat, Errand, Rest};
 use crate::manner::{Growth, Manner};
 use crate::pace::{self, Purse};
 use crate::shared::Shared;
@@ -56,6 +56,7 @@ pub(crate) async fn run(shared: Arc<Shared>, chat: Arc<Chat>) {
         plain: None,
         marked: None,
         absent: None,
+        struck: None,
         visible: HashMap::new(),
         typed: None,
         shared,
@@ -96,6 +97,8 @@ struct Courier {
     marked: Option<OutboundId>,
     /// The parcel at hand, once the platform said that nothing of it can be seen.
     absent: Option<OutboundId>,
+    /// The parcel at hand, and how often we were asked to wait with changing its preview into it.
+    struck: Option<(OutboundId, u32)>,
     /// Previews that people see and that no answer has replaced yet. Several people can be answered
     /// in one chat at the same time.
     visible: HashMap<OutboundId, Visible>,
@@ -213,8 +216,8 @@ impl Courier {
     async fn read(&mut self) {
         match self.shared.store.parcels(&self.chat.to, PAGE).await {
             Ok(parcels) => {
-                let more = parcels.len() == PAGE;
-                self.chat.fill(parcels, more);
+                let rest = if parcels.len() == PAGE { Rest::InStore } else { Rest::None };
+                self.chat.fill(parcels, rest);
             }
             Err(error) => {
                 tracing::warn!(%error, "the outbox cannot be read");

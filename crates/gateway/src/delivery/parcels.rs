@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use talaria_model::{Act, Content, Deletes, Draft, Edits, Idempotency, Outbound, Receipt};
-use talaria_platform::{Found, Outgoing};
+use talaria_model::{
+    Act, Content, Deletes, Draft, Edits, Idempotency, Outbound, OutboundId, Receipt,
+};
+use talaria_platform::{Fate, Found, Outgoing, SendError};
 use talaria_store::{Leave, Parcel, ParcelState, Settlement};
 
 use super::form::is_withdrawal;
@@ -114,10 +116,27 @@ impl Courier {
                 self.own_up().await;
             }
             Err(error) => {
-                self.heed_with(&error, weight_of(&outbound.act));
+                let weight = weight_of(&outbound.act);
+                self.heed_with(&error, weight);
+                if weight == Weight::Change {
+                    self.strike(&parcel, &error);
+                }
                 self.failed(parcel, error).await;
             }
         }
+    }
+
+    /// Counts that the platform asked us to wait with changing a preview into its answer.
+    fn strike(&mut self, parcel: &Parcel, error: &SendError) {
+        if let Fate::Retry { after: Some(_) } = error.fate() {
+            let id = parcel.outbound.id.clone();
+            let strikes = self.strikes(&id) + 1;
+            self.struck = Some((id, strikes));
+        }
+    }
+
+    fn strikes(&self, id: &OutboundId) -> u32 {
+        self.struck.as_ref().filter(|(struck, _)| struck == id).map_or(0, |(_, strikes)| *strikes)
     }
 
     /// Takes a draft back that no answer replaces. It is not a message: the platform removes it, or it
@@ -176,20 +195,27 @@ impl Courier {
     }
 
     /// Whether an answer is posted anew instead of taking the place of its preview: people are not told
-    /// of a change to what they were told of long ago. What cannot be removed would stay beside the
-    /// answer, and what has more of the answer below it would come to stand under that.
+    /// of a change to what they were told of long ago, and where changes are refused again and again a
+    /// message may still pass. What cannot be removed would stay beside the answer, and what has more of
+    /// the answer below it would come to stand under that.
     fn is_stale(&self, parcel: &Parcel, glimpse: &Glimpse) -> bool {
         let Glimpse { part, strikes, place } = glimpse;
+        let id = &parcel.outbound.id;
         let is_old = match (self.manner.streaming.fresh_final_after, part.since) {
             (Some(after), Some(since)) => self.shared.clock.now().since(since) >= after,
             _ => false,
         };
-        let is_known = matches!(part.seen, Seen::Message(_));
-        is_known
-            && (is_old || *strikes >= STRIKES)
+        let is_sure = parcel.state != ParcelState::Unsure;
+        let is_known = matches!(part.seen, Seen::Message(_)) && is_sure;
+        // What is below may have been shown by another life. A parcel of which nobody knows whether it has
+        // arrived is posted anew once: where keys are recognised, it has to be changed once more after that.
+        let is_struck = self.strikes(id) >= STRIKES
+            && parcel.shown.is_some()
+            && (is_sure || parcel.anew == 0)
+            && !self.chat.may_show_more_of(id);
+        (is_known && (is_old || *strikes >= STRIKES) || is_struck)
             && *place == Place::Last
             && !is_withdrawal(parcel)
-            && parcel.state != ParcelState::Unsure
             && self.can.deletes == Deletes::Anytime
     }
 
@@ -206,6 +232,8 @@ impl Courier {
             Err(error) => {
                 tracing::info!(outbound = %removal.id, %error, "a preview stays");
                 self.heed(&error);
+                // It is changed as often again before the next try to remove it.
+                self.struck = None;
             }
         }
     }

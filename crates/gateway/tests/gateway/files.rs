@@ -276,10 +276,22 @@ fn what_surrounds_a_message_is_asked_for_once_it_is_let_in_and_never_for_a_stran
         );
         assert_eq!(asked_for(life), 1);
     });
-    // It is written down with the message.
+    // The session has heard it.
     world.live(async |life| {
         life.quiet().await;
         assert_eq!(asked_for(life), 1);
+    });
+}
+
+#[test]
+fn what_surrounds_a_message_does_not_wait_for_the_disk() {
+    let mut world = World::new(SIMPLE).with_agent(reader());
+    world.disk.fails(Verb::Amend, 1_000);
+    world.live(async |life| {
+        let began = life.now();
+        around(life, "alice", "it rains");
+        life.texts("alice", 1).await;
+        assert_eq!(life.now(), began);
     });
 }
 

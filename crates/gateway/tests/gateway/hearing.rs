@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_model::{
-    Addressed, ChatKind, EntryBody, InboundKind, MediaKind, Message, MessageId, Sender, SenderId,
-    SenderKind,
+    Addressed, Below, ChatKind, EntryBody, EventId, Inbound, InboundKind, MediaKind, Message,
+    MessageId, Sender, SenderId, SenderKind, Source, ThreadId,
 };
 use talaria_platform::{Bursts, Verdict};
-use talaria_session::{Busy, Chatter, Edits, Gate, GroupSessions, Mention, Places, Threads};
+use talaria_session::{
+    Access, Busy, Chatter, Edits, Gate, GroupSessions, Mention, Places, Threads,
+};
 use talaria_store::Store;
 
 use crate::world::{Handing, Hears, Life, SIMPLE, World, agent};
@@ -123,6 +125,45 @@ fn in_a_thread_that_we_have_a_part_in_everything_is_for_us() {
         life.quiet().await;
         assert_eq!(life.vendor.texts_at(&ours).len(), 3);
         assert!(life.vendor.texts_at(&theirs).is_empty());
+    });
+}
+
+/// Something said in a thread below a message of somebody else.
+fn below(life: &Life, who: &'static str, id: &'static str, addressed: Addressed) -> Inbound {
+    let mut to = life.vendor.group("team");
+    to.thread = Some(ThreadId::literal("t"));
+    let message = Message { text: id.to_owned(), addressed, ..Message::default() };
+    Inbound {
+        id: EventId::literal(id),
+        at: life.now(),
+        from: Sender::new(SenderId::literal(who)),
+        to,
+        source: Source { below: Some(Below::Others), ..Source::default() },
+        kind: InboundKind::Said(message),
+    }
+}
+
+#[test]
+fn a_thread_below_a_message_is_ours_once_somebody_who_is_let_in_has_called_us() {
+    let mut world = World::new(SIMPLE).with_agent(reader());
+    world.accounts[0].1 = Access::Only(["alice", "bob"].map(SenderId::literal).into());
+    world.live(async |life| {
+        life.vendor.deliver(below(life, "stranger", "called by a stranger", Addressed::ToUs));
+        life.vendor.deliver(below(life, "alice", "nobody is called", Addressed::ToOthers));
+        life.quiet().await;
+        assert_eq!(life.vendor.truth(|truth| truth.shown.len()), 0);
+        // Nothing is waited for: what follows may be judged before a turn has begun.
+        life.vendor.deliver(below(life, "alice", "called", Addressed::ToUs));
+        life.vendor.deliver(below(life, "bob", "and me?", Addressed::ToOthers));
+        let at = below(life, "alice", "x", Addressed::ToUs).to;
+        life.until("both", |vendor| vendor.texts_at(&at).len() == 2).await;
+        life.vendor.deliver(below(life, "stranger", "and me??", Addressed::ToOthers));
+        life.quiet().await;
+        let gate = Gate { threads: Threads::LikeChats, ..Gate::default() };
+        life.gateway.set_gate(&life.vendor.account(), gate);
+        life.vendor.deliver(below(life, "bob", "not any more", Addressed::ToOthers));
+        life.quiet().await;
+        assert_eq!(life.vendor.texts_at(&at).len(), 2);
     });
 }
 

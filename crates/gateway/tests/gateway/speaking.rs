@@ -8,8 +8,9 @@ use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::{Replies, Transport};
 use talaria_model::{
-    Act, AgentEvent, Bucket, Capabilities, Content, Cost, Deletes, Drafts, Failure, Files, Marks,
-    Notify, Outbound, Pace, Progress, TextLimit, Timestamp, Typing, Usage,
+    Act, AgentEvent, Bucket, Capabilities, Content, Cost, Deletes, Drafts, Failure, Files,
+    Idempotency, Marks, Notify, Outbound, Pace, Progress, SenderId, TextLimit, Timestamp, Typing,
+    Usage, Whispers,
 };
 use talaria_platform::SendError;
 use talaria_store::Store;
@@ -229,6 +230,130 @@ fn after_three_refusals_the_answer_is_posted_and_the_preview_removed() {
     world.live(async |life| {
         assert_eq!(ask(life).await, ["The whole answer."]);
         assert_eq!(count(&life.vendor, |act| matches!(act, Act::Edit { .. })), 3);
+    });
+}
+
+/// Refuses this often to change a message into the answer.
+fn refuses_the_answer(times: usize) -> impl FnMut(&Outbound) -> Conduct + Send + 'static {
+    let mut left = times;
+    move |outbound| match &outbound.act {
+        Act::Edit { content, .. } if content.text == "The whole answer." && left > 0 => {
+            left -= 1;
+            Conduct::Refuses(SendError::Throttled { after: secs(1) })
+        }
+        _ => Conduct::Shows,
+    }
+}
+
+#[test]
+fn an_answer_that_may_not_replace_its_preview_three_times_is_posted_and_the_preview_removed() {
+    for can in [DELETING, keyed(DELETING)] {
+        let mut world = World::new(can).with_agent(writer(5));
+        world.vendor().behaves(refuses_the_answer(usize::MAX));
+        world.live(async |life| {
+            assert_eq!(ask(life).await, ["The whole answer."]);
+            let is_final = |act: &Act| matches!(act, Act::Edit { content, .. } if content.text == "The whole answer.");
+            assert_eq!(count(&life.vendor, is_final), 3);
+            assert_eq!(count(&life.vendor, |act| matches!(act, Act::Delete { .. })), 1);
+            let shown = life.vendor.truth(|truth| truth.shown[0].clone());
+            assert!(shown.edits == 0 && !shown.is_marked(), "{shown:?}");
+        });
+    }
+}
+
+#[test]
+fn two_refusals_are_waited_out() {
+    let mut world = World::new(DELETING).with_agent(writer(5));
+    world.vendor().behaves(refuses_the_answer(2));
+    world.live(async |life| {
+        assert_eq!(ask(life).await, ["The whole answer."]);
+        assert_eq!(count(&life.vendor, |act| matches!(act, Act::Delete { .. })), 0);
+        assert_eq!(posted(&life.vendor).len(), 1, "it is the same message");
+    });
+}
+
+#[test]
+fn an_answer_whose_preview_cannot_be_removed_goes_on_waiting_for_its_place() {
+    let never = Capabilities { deletes: Deletes::Never, ..DELETING };
+    for (can, removals) in [(never, 0), (DELETING, 2)] {
+        let mut world = World::new(can).with_agent(writer(5));
+        let mut edits = refuses_the_answer(7);
+        world.vendor().behaves(move |outbound| match outbound.act {
+            Act::Delete { .. } => Conduct::Refuses(SendError::Rejected { reason: "no".into() }),
+            _ => edits(outbound),
+        });
+        world.live(async |life| {
+            assert_eq!(ask(life).await, ["The whole answer."]);
+            assert_eq!(posted(&life.vendor).len(), 1, "it is the same message");
+            let tried = count(&life.vendor, |act| matches!(act, Act::Delete { .. }));
+            assert_eq!(tried, removals, "once for three refusals");
+        });
+    }
+}
+
+#[test]
+fn a_crash_while_an_answer_is_posted_after_three_refusals_leaves_one_answer() {
+    for can in [keyed(DELETING), DELETING] {
+        let (mut moment, mut marked) = (0, 0);
+        loop {
+            let mut world = World::new(can).with_agent(writer(3));
+            world.vendor().behaves(refuses_the_answer(usize::MAX));
+            let died = world.live_and_die(moment, async |life| {
+                ask(life).await;
+            });
+            if died == End::Over {
+                break;
+            }
+            world.vendor().behaves(refuses_the_answer(4));
+            world.live(async |life| {
+                say_if_silent(life).await;
+                let texts = life.vendor.texts("home");
+                let (last, before) = texts.split_last().unwrap();
+                assert!(last.ends_with("The whole answer."), "dead at {moment}: {texts:?}");
+                assert!(before.is_empty() || last.contains(MARK), "dead at {moment}: {texts:?}");
+                marked += usize::from(last.contains(MARK));
+            });
+            moment += 1;
+        }
+        assert!(moment > 15 && marked < moment, "{marked} of {moment}");
+        let is_keyed = can.idempotency != Idempotency::None;
+        assert!(!is_keyed || marked == 0, "{marked} of {moment}");
+    }
+}
+
+#[test]
+fn a_wait_is_remembered_with_the_final_that_was_refused_and_with_nothing_else() {
+    // Edits of a growing answer are only for show: what they were told dies with the process.
+    let mut world = World::new(EDITING).with_agent(writer(40));
+    let asked = || Conduct::Refuses(SendError::Throttled { after: secs(600) });
+    world.vendor().behaves(move |outbound| match outbound.act {
+        Act::Edit { .. } => asked(),
+        _ => Conduct::Shows,
+    });
+    let refused = world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.until("a refusal", |vendor| !edited(vendor).is_empty()).await;
+        edited(&life.vendor)[0]
+    });
+    world.vendor().behaves(|_| Conduct::Shows);
+    world.live(async |life| {
+        life.until("an edit", |vendor| edited(vendor).len() > 1).await;
+        let next = edited(&life.vendor)[1].since(refused);
+        assert!(next < secs(600), "the next life does not know: {next:?}");
+    });
+    // A final has the wait in its row.
+    let mut world = World::new(SIMPLE);
+    world.vendor().first([asked()]);
+    let refused = world.live(async |life| {
+        life.vendor.say("alice", "home", "/nope");
+        life.until("a refusal", |vendor| !posted(vendor).is_empty()).await;
+        life.pass_seconds(1).await;
+        posted(&life.vendor)[0].0
+    });
+    world.live(async |life| {
+        life.until("the answer", |vendor| posted(vendor).len() > 1).await;
+        let next = posted(&life.vendor)[1].0.since(refused);
+        assert!(next >= secs(600), "the next life waits: {next:?}");
     });
 }
 
@@ -559,6 +684,28 @@ fn people_see_on_their_message_how_far_its_answer_is() {
             life.quiet().await;
             life.pass_seconds(1).await;
             assert_eq!(seen(&life.vendor), Some(progress));
+        });
+    }
+}
+
+#[test]
+fn what_concerns_one_person_is_whispered_where_that_can_be_done_and_answers_never_are() {
+    let whispering = Capabilities { whispers: Whispers::Shown, ..SIMPLE };
+    for (can, alone) in [(whispering, Some("alice")), (SIMPLE, None)] {
+        World::new(can).live(async |life| {
+            let group = life.vendor.group("team");
+            let shown = |vendor: &Vendor| {
+                vendor.truth(|truth| {
+                    let to = |content: &Content| content.whispered_to.clone();
+                    let all = truth.shown.iter();
+                    all.map(|shown| to(&shown.content)).collect::<Vec<_>>()
+                })
+            };
+            for (said, number) in [("/whoami", 1), ("hello", 2), ("/title A day", 3)] {
+                life.vendor.say_in_group("alice", "team", said);
+                life.until(said, |vendor| vendor.texts_at(&group).len() == number).await;
+            }
+            assert_eq!(shown(&life.vendor), [alone.map(SenderId::literal), None, None]);
         });
     }
 }

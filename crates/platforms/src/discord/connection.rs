@@ -95,7 +95,7 @@ pub(crate) fn verdict(code: Option<u16>) -> Verdict {
         ),
         Some(4012) => (
             "Discord no longer speaks this version of its protocol",
-            "Update Talaria, or check `api_url`.",
+            "Update Talaria, or check `base_url`.",
         ),
         Some(4013) => ("Discord does not know what we ask to hear", "Update Talaria."),
         Some(4014) => (MISSING_INTENT, INTENT_HINT),

@@ -220,8 +220,7 @@ impl Reader<'_> {
     ) -> Option<Inbound> {
         let author = message.author.as_ref()?;
         let nick = message.member.as_ref().and_then(|member| member.nick.clone());
-        let is_program = author.bot || message.webhook_id.is_some();
-        let from = sender(author, nick, is_program);
+        let from = sender(author, nick, kind_of(author, message.webhook_id));
         Some(Inbound { id: EventId::new(id).ok()?, at, from, to: place, source, kind })
     }
 
@@ -254,10 +253,10 @@ impl Reader<'_> {
         if let Some(poll) = &message.poll {
             append(&mut text, &describe_poll(poll));
         }
-        let is_program = message.webhook_id.is_some()
-            || message.author.as_ref().is_some_and(|author| author.bot);
+        let author = message.author.as_ref();
+        let writes = author.map(|author| kind_of(author, message.webhook_id));
         // People's embeds are previews of their links; programs write in nothing else.
-        if is_program && text.is_empty() {
+        if writes == Some(SenderKind::Bot) && text.is_empty() {
             message.embeds.iter().for_each(|embed| append(&mut text, &describe_embed(embed)));
         }
         let reference = message.message_reference.as_ref().filter(|reference| reference.kind == 0);
@@ -290,7 +289,6 @@ impl Reader<'_> {
             quote,
             surroundings: (past == Past::Told).then(|| message.channel_id.to_string()),
             channel_prompt: self.settings.prompt(&nested),
-            skills: self.settings.skills(&nested),
             ..Message::default()
         };
         Some((said, (to, source)))
@@ -390,7 +388,6 @@ impl Reader<'_> {
             COMMAND => InboundKind::Said(Message {
                 text: typed(chosen)?,
                 channel_prompt: self.settings.prompt(&nested),
-                skills: self.settings.skills(&nested),
                 ..Message::default()
             }),
             PRESS => {
@@ -414,7 +411,7 @@ impl Reader<'_> {
         Some(Inbound {
             id: EventId::new(format!("i:{}", interaction.id)).ok()?,
             at: interaction.id.at(),
-            from: sender(user, member.and_then(|member| member.nick.clone()), user.bot),
+            from: sender(user, member.and_then(|member| member.nick.clone()), kind_of(user, None)),
             to: place.address(self.account),
             source,
             kind,
@@ -426,12 +423,17 @@ impl Reader<'_> {
 pub(crate) const COMMAND: u64 = 2;
 pub(crate) const PRESS: u64 = 3;
 
-fn sender(user: &api::User, nick: Option<String>, is_program: bool) -> Sender {
+/// What somebody is. A webhook may call itself like a person.
+pub(crate) fn kind_of(user: &api::User, webhook: Option<Snowflake>) -> SenderKind {
+    if user.bot || webhook.is_some() { SenderKind::Bot } else { SenderKind::Person }
+}
+
+fn sender(user: &api::User, nick: Option<String>, kind: SenderKind) -> Sender {
     Sender {
         id: user.id.sender(),
         name: Some(nick.unwrap_or_else(|| user.name())).filter(|name| !name.is_empty()),
         alt: None,
-        kind: if is_program { SenderKind::Bot } else { SenderKind::Person },
+        kind,
     }
 }
 

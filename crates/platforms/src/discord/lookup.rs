@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use talaria_clock::Clock;
-use talaria_model::{AccountId, Addressed, Inbound, InboundKind, Message, Overheard, Timestamp};
+use talaria_model::{
+    AccountId, Addressed, Inbound, InboundKind, Message, Overheard, SenderKind, Timestamp,
+};
 
 use super::api;
-use super::decode::{Found, Past, Place, Reader};
+use super::decode::{Found, Past, Place, Reader, kind_of};
 use super::places::{Places, kind};
 use super::refusal::RestError;
 use super::rest::Rest;
@@ -173,8 +175,10 @@ impl Lookup {
             .filter(|message| matches!(message.kind, 0 | 19))
             .filter_map(|message| {
                 let author = message.author.as_ref()?;
-                let is_program = author.bot || message.webhook_id.is_some();
-                let sign = if is_program { " [bot]" } else { "" };
+                let sign = match kind_of(author, message.webhook_id) {
+                    SenderKind::Bot => " [bot]",
+                    _ => "",
+                };
                 let text = reader.glimpse(message, guild);
                 let name = format!("{}{sign}", author.name());
                 (!text.is_empty()).then_some(Overheard { name, text })

@@ -36,14 +36,14 @@ use std::time::Duration;
 use talaria_clock::Clock;
 use talaria_model::{
     Bucket, Capabilities, ChatKind, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids,
-    Marks, Markup, Pace, Reactions, TextLimit, Typing, Unit,
+    Marks, Markup, Pace, Reactions, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Secrecy,
-    Senders, Spec, Startup,
+    Senders, SettingsError, Spec, Startup,
 };
 
-pub use settings::{Mentions, Missed, Settings, Skills, Syncing};
+pub use settings::{Mentions, Missed, Settings, Syncing};
 
 use arrivals::Listening;
 use commands::Menu;
@@ -63,6 +63,7 @@ const PERMISSIONS: u64 = 70_677_981_940_800;
 const SENDERS: Senders = Senders {
     like: "198622483471925248",
     fit: |id| (17..=20).contains(&id.len()) && id.bytes().all(|digit| digit.is_ascii_digit()),
+    also_by: &["allowed_roles"],
 };
 
 /// The platform.
@@ -82,6 +83,7 @@ impl Platform for Discord {
             choices: Choices::Buttons { max: 25, id: 100 },
             reactions: Reactions::Emoji,
             marks: Marks::Shown,
+            whispers: Whispers::Never,
             pace: Pace {
                 // Thirty in any second: ten at once, and twenty more. What is looked up has the rest.
                 account: Some(Bucket { burst: 10, every: Duration::from_millis(50) }),
@@ -129,8 +131,12 @@ impl Platform for Discord {
         }
     }
 
+    fn validate(settings: &Settings) -> Result<(), SettingsError> {
+        settings.validate()
+    }
+
     async fn check(settings: Settings, clock: Arc<dyn Clock>) -> Result<Checked, ConnectError> {
-        let rest = Rest::new(&settings.api_url, &settings.token, clock)?;
+        let rest = Rest::new(&settings.address()?, settings.bot_token(), clock)?;
         let us: api::User = rest.get("/users/@me").await?;
         let application: api::Application = rest.get("/applications/@me").await?;
         let mut remarks = Vec::new();
@@ -152,7 +158,8 @@ impl Platform for Discord {
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
         let Ports { account, clock, files, archive, menu, folder, cursor, .. } = ports;
         let settings = Arc::new(settings);
-        let rest = Arc::new(Rest::new(&settings.api_url, &settings.token, clock.clone())?);
+        let rest = Rest::new(&settings.address()?, settings.bot_token(), clock.clone())?;
+        let rest = Arc::new(rest);
         let us: api::User = rest.get("/users/@me").await?;
         let application: api::Application = rest.get("/applications/@me").await?;
         usable(&settings, &application)?;

@@ -9,13 +9,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use talaria_clock::Clock;
 use talaria_model::Secret;
-use talaria_platform::ConnectError;
 use tokio::sync::Semaphore;
 
 use super::limits::{Limits, Route};
 use super::refusal::{RestError, read};
 use super::snowflake::Snowflake;
-use crate::wire::http::{self, Reply};
+use crate::wire::http::{self, CallError, Reply};
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -60,20 +59,11 @@ enum Body {
 }
 
 impl Rest {
-    pub(crate) fn new(
-        base: &str,
-        token: &Secret,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, ConnectError> {
-        let url = Url::parse(base).map_err(|error| ConnectError::Refused {
-            problem: format!("api_url is no address: {error}"),
-            hint: "Leave it out, or write one such as https://discord.com/api/v10.".into(),
-        })?;
+    pub(crate) fn new(base: &Url, token: Secret, clock: Arc<dyn Clock>) -> Result<Self, CallError> {
         Ok(Self {
-            client: http::client(&url)?,
-            base: base.trim_end_matches('/').to_owned(),
-            // People copy it with the word that stands before it in examples.
-            token: Secret::new(token.expose().trim().trim_start_matches("Bot ").trim()),
+            client: http::client(base)?,
+            base: base.as_str().trim_end_matches('/').to_owned(),
+            token,
             clock,
             limits: Mutex::default(),
             lookups: Semaphore::new(LOOKUPS),

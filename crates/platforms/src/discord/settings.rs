@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use reqwest::Url;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use talaria_model::Secret;
+use talaria_platform::SettingsError;
 
 use super::snowflake::Snowflake;
 
@@ -16,7 +18,8 @@ pub struct Settings {
     pub(crate) token: Secret,
     /// Where Discord's REST interface is.
     #[serde(default = "usual_api")]
-    pub(crate) api_url: String,
+    #[schemars(extend("x-synonyms" = ["api_url"]))]
+    pub(crate) base_url: String,
     /// Where Discord's files are.
     #[serde(default = "usual_files")]
     pub(crate) cdn_url: String,
@@ -46,8 +49,9 @@ pub struct Settings {
     /// Whether the agent is told what was said in a channel before it was mentioned.
     #[serde(default = "yes")]
     pub(crate) history_backfill: bool,
-    /// How many messages back it is told at most, up to 100.
+    /// How many messages back it is told at most.
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = 100))]
     pub(crate) history_backfill_limit: u8,
     /// What is done about messages that were sent while nobody was connected.
     #[serde(default)]
@@ -71,9 +75,6 @@ pub struct Settings {
     /// of its channel.
     #[serde(default)]
     pub(crate) channel_prompts: BTreeMap<String, String>,
-    /// Skills that a new conversation in a channel or thread begins with.
-    #[serde(default)]
-    pub(crate) channel_skill_bindings: Vec<Skills>,
 }
 
 /// What is done about messages that were sent while nobody was connected and that Discord does not
@@ -84,8 +85,10 @@ pub struct Missed {
     /// Whether they are fetched.
     pub(crate) enabled: bool,
     /// How many seconds back.
+    #[schemars(range(min = 60))]
     pub(crate) window_seconds: u64,
-    /// How many in one channel, up to 500.
+    /// How many in one chat. Of more, what was not said to the bot goes first, then the oldest.
+    #[schemars(range(min = 1, max = 500))]
     pub(crate) limit: u16,
 }
 
@@ -116,7 +119,7 @@ impl Default for Mentions {
 }
 
 /// How the menu of slash commands is brought up to date.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Syncing {
     /// Command by command, and only what differs.
@@ -128,17 +131,63 @@ pub enum Syncing {
     Off,
 }
 
-/// Skills of one channel.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Skills {
-    /// The id of the channel or thread.
-    pub(crate) id: String,
-    /// The skills, by name.
-    pub(crate) skills: Vec<String>,
-}
-
 impl Settings {
+    /// The token, without the word that stands before it in examples and that people copy with it.
+    pub(crate) fn bot_token(&self) -> Secret {
+        Secret::new(self.token.expose().trim().trim_start_matches("Bot ").trim())
+    }
+
+    /// What can be seen to be wrong without asking Discord.
+    pub(crate) fn validate(&self) -> Result<(), SettingsError> {
+        self.address()?;
+        address("cdn_url", &self.cdn_url, "https://cdn.discordapp.com")?;
+        // As in https://docs.discord.com/developers/reference#authentication.
+        let token = self.bot_token();
+        let mut parts = token.expose().split('.');
+        let is_part = |part: &str| {
+            !part.is_empty()
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+        };
+        if parts.clone().count() != 3 || !parts.all(is_part) {
+            return Err(SettingsError::unusable(
+                "token",
+                "is not a bot's token, which has three parts with dots between them",
+                "copy it from the Bot page of your application; the client secret and the public key \
+                 are something else",
+            ));
+        }
+        let [number, of] = self.shard;
+        if number >= of {
+            return Err(SettingsError::unusable(
+                "shard",
+                &format!("is [{number}, {of}], and shards are numbered from 0"),
+                "leave it out, or write [0, 1] for the only one and [0, 2] and [1, 2] for two",
+            ));
+        }
+        let is_id = |text: &str| Snowflake::parse(text).is_some();
+        let like = "write a number such as 41771983423143937: switch Developer Mode on in Discord, \
+                    then right-click and Copy ID";
+        if let Some(at) = self.allowed_roles.iter().position(|role| !is_id(role)) {
+            let setting = format!("allowed_roles[{at}]");
+            return Err(SettingsError::unusable(&setting, "is not the id of a role", like));
+        }
+        let guild = self.dm_role_auth_guild.as_deref();
+        if guild.is_some_and(|guild| !is_id(guild)) {
+            let problem = "is not the id of a guild";
+            return Err(SettingsError::unusable("dm_role_auth_guild", problem, like));
+        }
+        if self.channel_prompts.keys().any(|channel| !is_id(channel)) {
+            let problem = "names a channel by something else than its id";
+            return Err(SettingsError::unusable("channel_prompts", problem, like));
+        }
+        Ok(())
+    }
+
+    /// Where the REST interface is.
+    pub(crate) fn address(&self) -> Result<Url, SettingsError> {
+        address("base_url", &self.base_url, "https://discord.com/api/v10")
+    }
+
     /// Whether one of these roles lets somebody in.
     pub(crate) fn lets_in(&self, roles: &[Snowflake]) -> bool {
         let mut allowed = self.allowed_roles.iter().filter_map(|role| Snowflake::parse(role));
@@ -150,15 +199,6 @@ impl Settings {
         places.iter().find_map(|place| self.channel_prompts.get(&place.to_string())).cloned()
     }
 
-    /// The skills of the first of these places that has any.
-    pub(crate) fn skills(&self, places: &[Snowflake]) -> Vec<String> {
-        let bound = |place: &Snowflake| {
-            let place = place.to_string();
-            self.channel_skill_bindings.iter().find(|bound| bound.id == place)
-        };
-        places.iter().find_map(bound).map(|bound| bound.skills.clone()).unwrap_or_default()
-    }
-
     /// Whether answers in this channel begin threads.
     pub(crate) fn threads_in(&self, channel: Snowflake, name: &str) -> bool {
         let id = channel.to_string();
@@ -166,6 +206,15 @@ impl Settings {
             |entry: &String| entry == "*" || *entry == id || entry.trim_start_matches('#') == name;
         self.auto_thread && !self.no_thread_channels.iter().any(is_named)
     }
+}
+
+fn address(setting: &str, text: &str, like: &str) -> Result<Url, SettingsError> {
+    let url = Url::parse(text).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| {
+        let hint = format!("leave it out, or write one such as {like}");
+        SettingsError::unusable(setting, "is not an http or https address", &hint)
+    })
 }
 
 fn usual_api() -> String {

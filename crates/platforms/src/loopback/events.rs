@@ -164,6 +164,7 @@ fn source(place: Place) -> Result<Source, IdError> {
         space,
         alt_chat: alt.map(ChatId::new).transpose()?,
         moved_from: None,
+        below: None,
         known_by,
         // Who is heard is for the account's list to say, not for a line that came over a socket.
         standing: Standing::Unknown,

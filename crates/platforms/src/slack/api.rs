@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use talaria_model::Secret;
-use talaria_platform::ConnectError;
+use talaria_platform::SettingsError;
 
 use crate::wire::http::{self, CallError, Reply};
 
@@ -100,17 +100,16 @@ impl From<CallError> for ApiError {
 }
 
 impl Api {
-    pub(super) fn at(base: &str) -> Result<Self, ConnectError> {
-        let refused = |problem: String| ConnectError::Refused {
-            problem,
-            hint: "set api_url to an address such as https://slack.com/api/".into(),
+    pub(super) fn at(base: &str) -> Result<Self, SettingsError> {
+        let unusable = || {
+            let hint = "leave it out, or write one such as https://slack.com/api/";
+            SettingsError::unusable("base_url", "is not an http or https address", hint)
         };
         let slash = if base.ends_with('/') { "" } else { "/" };
-        let base = Url::parse(&format!("{base}{slash}"))
-            .map_err(|error| refused(format!("api_url is no address: {error}")))?;
+        let base = Url::parse(&format!("{base}{slash}")).map_err(|_| unusable())?;
         match base.scheme() {
             "http" | "https" if base.has_host() => Ok(Self { base }),
-            scheme => Err(refused(format!("api_url begins with {scheme}:"))),
+            _ => Err(unusable()),
         }
     }
 
@@ -233,7 +232,7 @@ mod tests {
     #[test]
     fn an_address_that_is_none_is_refused() {
         for base in ["", "slack.com", "ftp://slack.com", "file:///etc"] {
-            assert!(matches!(Api::at(base), Err(ConnectError::Refused { .. })), "{base:?}");
+            assert!(Api::at(base).is_err(), "{base:?}");
         }
     }
 }

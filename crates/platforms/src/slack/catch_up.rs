@@ -355,7 +355,11 @@ impl CatchUp {
         };
         let stored = Arc::new(AtomicBool::new(false));
         self.stored = Some(stored.clone());
-        let ack = Ack::with(move |_| stored.store(true, Ordering::Release));
+        let (hearing, said) = (self.hearing.clone(), Hearing::said(&events));
+        let ack = Ack::with(move |committed| {
+            hearing.remember(said, &committed.0);
+            stored.store(true, Ordering::Release);
+        });
         Ok(Batch { events, cursor: self.hearing.position.cursor(), ack })
     }
 }

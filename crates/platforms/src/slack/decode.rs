@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use talaria_model::{
-    AccountId, Address, Addressed, Author, Chat, ChatId, ChatKind, ChoiceId, EventId, IdError,
-    Inbound, InboundKind, Media, MediaKind, Message, MessageId, Sender, SenderId, SenderKind,
-    Source, ThreadId, Timestamp,
+    AccountId, Address, Addressed, Author, Below, Chat, ChatId, ChatKind, ChoiceId, EventId,
+    IdError, Inbound, InboundKind, Media, MediaKind, Message, MessageId, Sender, SenderId,
+    SenderKind, Source, ThreadId, Timestamp,
 };
 use talaria_platform::MenuItem;
 
@@ -37,8 +37,6 @@ pub(super) struct Habits {
     pub(super) reply_in_thread: bool,
     /// Whether each message in a direct chat that is in no thread begins one.
     pub(super) threads_in_dms: bool,
-    /// Whether only a mention speaks to us in chats of several people.
-    pub(super) strict_mention: bool,
     /// The name of our slash command, without the slash.
     pub(super) slash_command: String,
     /// What can be commanded.
@@ -82,16 +80,6 @@ pub(super) struct Room {
     pub(super) is_shared: bool,
 }
 
-/// Whether a thread is one of ours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Part {
-    /// We have spoken in it or were spoken to.
-    Taken,
-    /// Not that we know.
-    #[default]
-    None,
-}
-
 /// Everything that has to be known to understand an event, besides the event.
 #[derive(Debug, Clone)]
 pub(super) struct Scene<'a> {
@@ -103,7 +91,8 @@ pub(super) struct Scene<'a> {
     pub(super) names: Names,
     pub(super) person: Person,
     pub(super) room: Room,
-    pub(super) part: Part,
+    /// Whether we are known to have spoken in the thread.
+    pub(super) has_spoken: bool,
     /// Whether people of other workspaces are in the chat.
     pub(super) is_shared: bool,
     pub(super) now: Timestamp,
@@ -178,7 +167,7 @@ fn said(event: &MessageEvent, scene: &Scene<'_>) -> Result<Heard, Senseless> {
         at,
         from,
         to,
-        source: source(scene),
+        source: Source { below: below(event, ts, scene), ..source(scene) },
         kind: InboundKind::Said(message),
     })))
 }
@@ -304,6 +293,13 @@ fn source(scene: &Scene<'_>) -> Source {
     }
 }
 
+/// Whose the thread is that something was said in. What begins one is in none yet.
+fn below(event: &MessageEvent, ts: &str, scene: &Scene<'_>) -> Option<Below> {
+    event.thread_ts.as_deref().filter(|thread| *thread != ts)?;
+    let is_ours = event.parent_user_id.as_deref() == Some(scene.us.user.as_str());
+    Some(if is_ours || scene.has_spoken { Below::Us } else { Below::Others })
+}
+
 fn spoken(
     event: &MessageEvent,
     ts: &str,
@@ -313,10 +309,7 @@ fn spoken(
     let us = scene.us.user.as_str();
     let is_mentioned = event.kind == "app_mention" || text::mentions(&event.text, us);
     let is_reply = event.thread_ts.as_deref().is_some_and(|thread| thread != ts);
-    let answers_us = is_reply
-        && !scene.habits.strict_mention
-        && (event.parent_user_id.as_deref() == Some(us) || scene.part == Part::Taken);
-    let addressed = if to.chat.kind == ChatKind::Dm || is_mentioned || answers_us {
+    let addressed = if to.chat.kind == ChatKind::Dm || is_mentioned {
         Addressed::ToUs
     } else {
         Addressed::ToOthers

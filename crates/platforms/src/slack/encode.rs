@@ -82,6 +82,16 @@ pub(super) fn post(
     post
 }
 
+/// `chat.postEphemeral`. In a thread it is shown only where somebody has answered already.
+pub(super) fn whisper(chat: &str, user: &str, thread: Option<&str>, content: &Content) -> Value {
+    let text = shown(&words(content), &[]);
+    let mut whisper = json!({ "channel": chat, "user": user, "text": text });
+    if let Some(thread) = thread {
+        whisper["thread_ts"] = json!(thread);
+    }
+    whisper
+}
+
 /// `chat.update`. What it said about its delivery stays.
 pub(super) fn edit(chat: &str, message: &str, content: &Content) -> Value {
     let text = words(content);

@@ -7,19 +7,18 @@ use std::time::Duration;
 
 use talaria_clock::Clock;
 use talaria_model::{
-    AccountId, Address, Addressed, Chat, ChatId, ChatKind, Inbound, InboundKind, Secret, ThreadId,
-    Timestamp,
+    AccountId, Addressed, Below, Inbound, InboundKind, Secret, SenderKind, Timestamp,
 };
-use talaria_platform::Archive;
+use talaria_platform::{Archive, Verdict};
 
 use super::api::Api;
-use super::decode::{self, Habits, Heard, Part, Scene, Senseless};
+use super::decode::{self, Habits, Heard, Scene, Senseless};
 use super::directory::Directory;
 use super::echoes::Echoes;
 use super::position::Position;
 use super::shelf::Shelf;
 use super::text::{self, Names};
-use super::threads::Threads;
+use super::threads::{Said, Threads};
 use super::ts::Ts;
 use super::wire::{
     EventKind, Interaction, MessageEvent, Outer, SessionStopped, SlashCommand, TokensRevoked,
@@ -163,6 +162,9 @@ impl Hearing {
         let mut inbound = match heard {
             Heard::Event(inbound) => *inbound,
             Heard::Echo(echo) => {
+                if let Some(thread) = &event.thread_ts {
+                    self.threads.spoke(&echo.chat, thread);
+                }
                 self.echoes.came(echo, self.clock.now());
                 return Brought::default();
             }
@@ -170,24 +172,29 @@ impl Hearing {
         };
         let said = event.message.as_deref().unwrap_or(event);
         self.leave_open(&mut inbound, &said.text, workspace);
-        if let InboundKind::Said(message) = &inbound.kind {
-            let ts = event.ts.as_deref().unwrap_or_default();
-            if message.addressed == Addressed::ToUs {
-                let user = event.user.as_deref().unwrap_or_default();
-                self.threads.heard(&inbound.to, user, Some(ts));
-                if let Some(thread) = &inbound.to.thread {
-                    let (chat, thread) = (inbound.to.chat.id.as_str(), thread.as_str());
-                    match message.reply_to {
-                        Some(_) => self.threads.spoke(chat, thread),
-                        None => self.threads.joined(chat, thread),
-                    }
-                }
+        if let InboundKind::Said(_) = &inbound.kind {
+            if let (Some(_), Some(thread)) = (inbound.source.below, &inbound.to.thread) {
+                self.threads.grew(inbound.to.chat.id.as_str(), thread.as_str());
             }
-            if let Some(ts) = Ts::parse(ts) {
+            if let Some(ts) = event.ts.as_deref().and_then(Ts::parse) {
                 self.position.advance(ts);
             }
         }
         Brought::one(inbound)
+    }
+
+    /// What is to be remembered of events once they are stored.
+    pub(super) fn said(events: &[Inbound]) -> Vec<Option<Said>> {
+        events.iter().map(said).collect()
+    }
+
+    /// Remembers it of those who were let in. What a stranger says changes nothing for anybody.
+    pub(super) fn remember(&self, said: Vec<Option<Said>>, verdicts: &[Verdict]) {
+        for (said, verdict) in said.into_iter().zip(verdicts) {
+            if let (Some(said), Verdict::Journalled(_)) = (said, verdict) {
+                self.threads.heard(said);
+            }
+        }
     }
 
     /// A slash command.
@@ -264,26 +271,10 @@ impl Hearing {
         if scene.is_shared && said.user_team.is_none() && scene.person.team.is_none() {
             scene.person = self.directory.person(workspace, user).await;
         }
-        if let Some(chat) = chat {
-            scene.part = self.part(said, event.channel_type.as_deref(), chat).await;
+        if let (Some(chat), Some(thread)) = (chat, &said.thread_ts) {
+            scene.has_spoken = self.threads.has_spoken(chat, thread);
         }
         scene
-    }
-
-    async fn part(&self, said: &MessageEvent, channel_type: Option<&str>, chat: &str) -> Part {
-        let is_reply = said.thread_ts.is_some() && said.thread_ts != said.ts;
-        let is_private = matches!(channel_type, Some("im" | "app_home"));
-        let address = || {
-            Some(Address {
-                account: self.account.clone(),
-                chat: Chat { id: ChatId::new(chat).ok()?, kind: ChatKind::Group },
-                thread: Some(ThreadId::new(said.thread_ts.as_deref()?).ok()?),
-            })
-        };
-        match address().filter(|_| is_reply && !is_private) {
-            Some(at) => self.threads.part(&at).await,
-            None => Part::None,
-        }
     }
 
     /// What is known without asking: nobody has been let in yet, and Slack waits.
@@ -324,7 +315,7 @@ impl Hearing {
             names: Names::default(),
             person: decode::Person::default(),
             room: decode::Room::default(),
-            part: Part::None,
+            has_spoken: false,
             is_shared: false,
             now: self.now(),
         }
@@ -340,4 +331,21 @@ impl Hearing {
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
     }
+}
+
+/// What is to be remembered of an event: where somebody spoke to us.
+fn said(inbound: &Inbound) -> Option<Said> {
+    let InboundKind::Said(message) = &inbound.kind else { return None };
+    let is_ours = message.addressed == Addressed::ToUs || inbound.source.below == Some(Below::Us);
+    (is_ours && inbound.from.kind == SenderKind::Person).then(|| Said {
+        at: inbound.to.clone(),
+        user: user_of(inbound.from.id.as_str()).to_owned(),
+        message: message.id.as_ref().map(ToString::to_string),
+        begins: message.reply_to.is_none(),
+    })
+}
+
+/// Somebody's id as Slack knows it, without the workspace.
+pub(super) fn user_of(sender: &str) -> &str {
+    sender.rsplit(':').next().unwrap_or_default()
 }

@@ -41,11 +41,11 @@ use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
     Bucket, Capabilities, ChatKind, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids,
-    Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit,
+    Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, MenuItem, Need, Platform, Ports,
-    Secrecy, Senders, Spec, Startup,
+    Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
 use api::Api;
@@ -64,7 +64,7 @@ use workspaces::{Workspace, Workspaces};
 pub use manifest::{App, Hears, View, manifest};
 
 /// `U0123456789`, and before it the workspace where that is not the first one.
-const SENDERS: Senders = Senders { like: "U0123456789", fit: is_sender };
+const SENDERS: Senders = Senders { like: "U0123456789", fit: is_sender, also_by: &[] };
 
 fn is_sender(id: &str) -> bool {
     let is_id = |id: &str, letters: &[char]| {
@@ -106,10 +106,6 @@ pub struct Settings {
     /// a thread below it.
     #[serde(default = "yes")]
     dm_top_level_threads_as_sessions: bool,
-    /// Whether only a mention speaks to the agent in channels, and an answer in one of its threads does
-    /// not.
-    #[serde(default)]
-    strict_mention: bool,
     /// Whether :eyes: is put on a message while it is worked on, and :white_check_mark: or :x:
     /// afterwards.
     #[serde(default = "yes")]
@@ -130,7 +126,8 @@ pub struct Settings {
     catch_up_hours: u32,
     /// Where the Web API is.
     #[serde(default = "slack")]
-    api_url: String,
+    #[schemars(extend("x-synonyms" = ["api_url"]))]
+    base_url: String,
 }
 
 /// Where Slack sends requests, as it stands in a manifest; people put the names of their host and account in.
@@ -172,6 +169,7 @@ impl Platform for Slack {
             choices: Choices::Buttons { max: 25, id: 2_000 },
             reactions: Reactions::Emoji,
             marks: Marks::Shown,
+            whispers: Whispers::Shown,
             pace: Pace {
                 account: Some(Bucket { burst: 30, every: Duration::from_millis(250) }),
                 chat: Some(Bucket { burst: 3, every: Duration::from_secs(1) }),
@@ -224,23 +222,32 @@ impl Platform for Slack {
 
     type Settings = Settings;
 
-    fn capabilities(settings: &Settings, _: ChatKind) -> Capabilities {
+    fn capabilities(settings: &Settings, kind: ChatKind) -> Capabilities {
         let marks = if settings.reactions { Marks::Shown } else { Marks::Never };
-        Capabilities { marks, ..Self::SPEC.capabilities }
+        // Where there is nobody else, what stays is better.
+        let whispers = if kind == ChatKind::Dm { Whispers::Never } else { Whispers::Shown };
+        Capabilities { marks, whispers, ..Self::SPEC.capabilities }
+    }
+
+    fn validate(settings: &Settings) -> Result<(), SettingsError> {
+        Api::at(&settings.base_url)?;
+        workspaces::tokens(&settings.bot_token)?;
+        hears(settings).map(drop)
     }
 
     async fn check(settings: Settings, clock: Arc<dyn Clock>) -> Result<Checked, ConnectError> {
-        let api = Api::at(&settings.api_url)?;
+        let api = Api::at(&settings.base_url)?;
         let hears = hears(&settings)?;
-        let workspaces = Workspaces::open(api.clone(), &settings.bot_token, clock).await?;
+        let tokens = workspaces::tokens(&settings.bot_token)?;
+        let workspaces = Workspaces::open(api.clone(), tokens, clock).await?;
         let mut remarks: Vec<String> = workspaces.all().filter_map(remark).collect();
         match hears {
             // An address that nobody connects to makes no connection.
-            Channel::Socket(token) => {
+            WayIn::Socket(token) => {
                 let asked = socket::address(&api, &token).await;
                 asked.map_err(|error| connect_error(error, "app-level token"))?;
             }
-            Channel::Requests(_) => remarks.push(
+            WayIn::Requests(_) => remarks.push(
                 "set the Request URL of events, interactivity and each slash command to /in/<account> \
                  of the gateway's public address"
                     .into(),
@@ -252,7 +259,7 @@ impl Platform for Slack {
 
     fn manifest(settings: Option<&Settings>, menu: &[MenuItem]) -> Option<String> {
         let slash_command = settings.map_or_else(talaria, |it| it.slash_command.clone());
-        let by_requests = settings.is_some_and(|it| matches!(hears(it), Ok(Channel::Requests(_))));
+        let by_requests = settings.is_some_and(|it| matches!(hears(it), Ok(WayIn::Requests(_))));
         let app = App {
             name: "Talaria",
             description: "An agent in your chats.",
@@ -265,10 +272,11 @@ impl Platform for Slack {
     }
 
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
-        let api = Api::at(&settings.api_url)?;
+        let api = Api::at(&settings.base_url)?;
         let hears = hears(&settings)?;
         let clock = ports.clock;
-        let workspaces = Workspaces::open(api.clone(), &settings.bot_token, clock.clone()).await?;
+        let tokens = workspaces::tokens(&settings.bot_token)?;
+        let workspaces = Workspaces::open(api.clone(), tokens, clock.clone()).await?;
         for remark in workspaces.all().filter_map(remark) {
             tracing::warn!(account = %ports.account, remark);
         }
@@ -280,7 +288,6 @@ impl Platform for Slack {
             habits: Habits {
                 reply_in_thread: settings.reply_in_thread,
                 threads_in_dms: settings.dm_top_level_threads_as_sessions,
-                strict_mention: settings.strict_mention,
                 slash_command: settings.slash_command.trim_start_matches('/').to_owned(),
                 commands: Commands::of(&ports.menu),
             },
@@ -294,12 +301,12 @@ impl Platform for Slack {
         });
         let hours = settings.catch_up_hours;
         let incoming = match hears {
-            Channel::Socket(token) => {
+            WayIn::Socket(token) => {
                 let opened = socket::open(&hearing.api, &token, hearing.clock.clone()).await?;
                 is_one_app(&hearing, opened.1.connection_info.app_id.as_deref())?;
                 Incoming::Stream(socket::arrivals(hearing.clone(), token, opened, hours))
             }
-            Channel::Requests(secret) => requests::incoming(hearing.clone(), secret, hours),
+            WayIn::Requests(secret) => requests::incoming(hearing.clone(), secret, hours),
         };
         let broadcast = if settings.reply_broadcast { Broadcast::Yes } else { Broadcast::No };
         let acts = Acts::new(hearing.clone(), ports.files, broadcast, settings.typing_status_text);
@@ -308,30 +315,28 @@ impl Platform for Slack {
 }
 
 /// How an account hears.
-enum Channel {
+enum WayIn {
     Socket(Secret),
     Requests(Secret),
 }
 
-fn hears(settings: &Settings) -> Result<Channel, ConnectError> {
+fn hears(settings: &Settings) -> Result<WayIn, SettingsError> {
     let given = |secret: &Option<Secret>| {
         secret.clone().filter(|secret| !secret.expose().trim().is_empty())
     };
-    let refused = |problem: &str, hint: &str| ConnectError::Refused {
-        problem: problem.into(),
-        hint: hint.into(),
-    };
+    let unusable = |problem, hint| Err(SettingsError::unusable("app_token", problem, hint));
     match (given(&settings.app_token), given(&settings.signing_secret)) {
-        (Some(token), _) if token.expose().starts_with("xapp-") => Ok(Channel::Socket(token)),
-        (Some(_), _) => Err(refused(
-            "an app-level token begins with xapp-, and this one does not",
+        (Some(token), _) if token.expose().starts_with("xapp-") => Ok(WayIn::Socket(token)),
+        (Some(_), _) => unusable(
+            "is not an app-level token, which begins with xapp-",
             "make one with the scope connections:write under Basic Information of the app",
-        )),
-        (None, Some(secret)) => Ok(Channel::Requests(secret)),
-        (None, None) => Err(refused(
-            "there is neither an app_token nor a signing_secret",
-            "set app_token for Socket Mode, which needs no public address",
-        )),
+        ),
+        (None, Some(secret)) => Ok(WayIn::Requests(secret)),
+        (None, None) => unusable(
+            "is missing, and so is signing_secret",
+            "set app_token for Socket Mode, which needs no public address, or signing_secret for signed \
+             requests",
+        ),
     }
 }
 

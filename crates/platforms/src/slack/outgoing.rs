@@ -21,7 +21,7 @@ use super::api::{ApiError, Body};
 use super::decode;
 use super::emoji;
 use super::encode::{self, Broadcast, Marked};
-use super::hearing::{ANSWERABLE, Answerable, Hearing};
+use super::hearing::{ANSWERABLE, Answerable, Hearing, user_of};
 use super::refusal::{Purpose, is_about_the_token, send_error};
 use super::shelf::Shelf;
 use super::ts::Ts;
@@ -223,6 +223,9 @@ impl Acts {
 
     async fn post(&self, outbound: &Outbound, content: &Content) -> Result<Receipt, SendError> {
         let (workspace, chat) = self.place(&outbound.to).await?;
+        if let Some(receipt) = self.whisper(outbound, workspace, &chat, content).await? {
+            return Ok(receipt);
+        }
         if content.files.is_empty() {
             return self.say(outbound, workspace, &chat, content).await;
         }
@@ -264,6 +267,42 @@ impl Acts {
         }
         let text = joined(&content.text, &note);
         self.say(outbound, workspace, &chat, &Content { text, ..words }).await
+    }
+
+    /// Says what concerns one person so that nobody else reads it. None where that cannot be done: then
+    /// everybody does.
+    async fn whisper(
+        &self,
+        outbound: &Outbound,
+        workspace: &Workspace,
+        chat: &str,
+        content: &Content,
+    ) -> Result<Option<Receipt>, SendError> {
+        const METHOD: &str = "chat.postEphemeral";
+        let user = content.whispered_to.as_ref().map(|person| user_of(person.as_str()));
+        let is_person = |user: &&str| user.starts_with(['U', 'W']);
+        let Some(user) = user.filter(is_person) else { return Ok(None) };
+        // It always looks for marks.
+        if content.reading == Reading::AsItIs {
+            return Ok(None);
+        }
+        let is_open = |thread: &&str| self.hearing.threads.is_open(chat, thread);
+        let thread = outbound.to.thread.as_ref().map(|thread| thread.as_str()).filter(is_open);
+        let body = Body::Json(encode::whisper(chat, user, thread, content));
+        match self.call::<Done>(workspace, METHOD, body, Purpose::Post).await {
+            Ok(Done {}) => Ok(Some(self.receipt(None))),
+            // Most of all because they have left the chat.
+            Err(
+                error @ (SendError::Gone { .. }
+                | SendError::Rejected { .. }
+                | SendError::Unreadable { .. }),
+            ) => {
+                let account = &self.hearing.account;
+                tracing::debug!(%account, %error, "everybody reads what concerns one person");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The message that shares the files of a delivery that was tried before.
@@ -513,6 +552,10 @@ impl Outgoing for Acts {
             return Ok(Found::Shown(self.receipt(Some(ts))));
         }
         let attempt = self.attempts.get(&outbound.id, self.now());
+        if content.whispered_to.is_some() && attempt.is_none() {
+            // Nobody can look for what only one person reads.
+            return Ok(Found::Unknown);
+        }
         let settles = attempt.as_ref().map(|attempt| attempt.at + SETTLES);
         if !content.files.is_empty() && content.choices.is_empty() {
             let shares = attempt.is_some_and(|attempt| !attempt.files.is_empty());

@@ -196,7 +196,10 @@ impl Door {
     async fn stored(&self, events: Vec<Inbound>) -> Option<Vec<Verdict>> {
         let cursor = self.hearing.position.cursor();
         let put = |batch| self.heard.try_send(Item::Batch(batch)).is_ok();
-        hand_over(events, cursor, self.hearing.clock.as_ref(), put).await
+        let said = Hearing::said(&events);
+        let verdicts = hand_over(events, cursor, self.hearing.clock.as_ref(), put).await?;
+        self.hearing.remember(said, &verdicts);
+        Some(verdicts)
     }
 }
 

@@ -390,8 +390,9 @@ impl Listening {
             self.acknowledge(Acks { line: number, frames }).await?;
             return Ok(Arrival::Alive);
         }
-        let ack = self.ack.clone();
+        let (ack, hearing, said) = (self.ack.clone(), self.hearing.clone(), Hearing::said(&events));
         let ack = Ack::with(move |committed| {
+            hearing.remember(said, &committed.0);
             // It can only be full or closed when nobody listens any more.
             let _ = ack.try_send(Acks { line: number, frames: frames(receipts, &committed) });
         });

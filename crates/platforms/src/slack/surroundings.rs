@@ -3,10 +3,10 @@
 //! the acknowledgement, and a stranger is no reason to ask anything.
 
 use serde::{Deserialize, Serialize};
-use talaria_model::{Addressed, ChatKind, Inbound, InboundKind, Message};
+use talaria_model::{Addressed, Below, ChatKind, Inbound, InboundKind, Message};
 use talaria_platform::Surroundings;
 
-use super::hearing::Hearing;
+use super::hearing::{Hearing, user_of};
 use super::text;
 use super::threads::Before;
 use super::workspaces::Workspace;
@@ -57,12 +57,12 @@ impl Hearing {
         let directory = &self.directory;
         unnamed.people.retain(|id| directory.known_person(workspace, id).is_none());
         unnamed.rooms.retain(|id| directory.known_room(workspace, id).is_none());
-        let user = inbound.from.id.as_str().rsplit(':').next().unwrap_or_default();
+        let user = user_of(inbound.from.id.as_str());
         let chat = inbound.to.chat.id.as_str();
         let is_direct = inbound.to.chat.kind == ChatKind::Dm;
-        let is_new = message.addressed == Addressed::ToUs
-            && message.reply_to.is_some()
-            && !self.threads.is_told(&inbound.to);
+        let is_ours =
+            message.addressed == Addressed::ToUs || inbound.source.below == Some(Below::Us);
+        let is_new = is_ours && message.reply_to.is_some() && !self.threads.is_told(&inbound.to);
         let open = Open {
             team: workspace.us.team.clone(),
             people: unnamed.people,

@@ -1,4 +1,4 @@
-//! Which threads we take part in, and what was said in one before we were asked.
+//! What is known of threads: where we have spoken, and what was said in one before we were asked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use talaria_model::{Address, Author, Overheard, Quote, SenderKind, Timestamp};
 use talaria_platform::Archive;
 
 use super::api::{Api, Body};
-use super::decode::{self, Part};
+use super::decode;
 use super::directory::Directory;
 use super::shelf::Shelf;
 use super::text::{self, Names};
@@ -35,24 +35,27 @@ const PATIENCE: Duration = Duration::from_secs(4);
 pub(super) struct Threads {
     archive: Arc<dyn Archive>,
     clock: Arc<dyn Clock>,
-    known: Shelf<(String, String), Known>,
+    /// Those of which the agent has seen what was said before it was asked.
+    told: Shelf<(String, String), ()>,
+    /// Those in which we have spoken.
+    spoken: Shelf<(String, String), ()>,
+    /// Those in which anybody has answered.
+    grown: Shelf<(String, String), ()>,
     /// Where somebody was last active in a chat.
     latest: Shelf<(String, String), String>,
     /// The newest message of somebody else in a chat.
     newest: Shelf<String, String>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Known {
-    part: Part,
-    context: Context,
-}
-
-/// Whether the agent has seen what was said in a thread before it was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Context {
-    Given,
-    Missing,
+/// Something that was said to us.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) at: Address,
+    /// By whom.
+    pub(super) user: String,
+    pub(super) message: Option<String>,
+    /// Whether nothing was said in its thread before.
+    pub(super) begins: bool,
 }
 
 /// What was said in a thread before.
@@ -71,61 +74,54 @@ struct Replies {
 
 impl Threads {
     pub(super) fn new(archive: Arc<dyn Archive>, clock: Arc<dyn Clock>) -> Self {
-        let (known, latest) = (Shelf::of(THREADS), Shelf::of(THREADS));
-        Self { archive, clock, known, latest, newest: Shelf::of(THREADS) }
+        let [told, spoken, grown] = std::array::from_fn(|_| Shelf::of(THREADS));
+        let (latest, newest) = (Shelf::of(THREADS), Shelf::of(THREADS));
+        Self { archive, clock, told, spoken, grown, latest, newest }
     }
 
-    /// Whether we take part in a thread. What this process has not seen, the archive knows.
-    pub(super) async fn part(&self, at: &Address) -> Part {
-        let Some(key) = key(at) else { return Part::None };
-        if let Some(known) = self.known.get(&key, self.now()) {
-            return known.part;
-        }
-        let recorded = self.archive.history(at, None, 1).await;
-        let known = match recorded {
-            Ok(entries) if !entries.is_empty() => {
-                Known { part: Part::Taken, context: Context::Given }
-            }
-            Ok(_) => Known { part: Part::None, context: Context::Missing },
-            // Not remembered: it can be asked again.
-            Err(_) => return Part::None,
-        };
-        self.known.put(key, known, self.now(), KEPT);
-        known.part
-    }
-
-    /// We have spoken in a thread, or were spoken to.
+    /// We have spoken in a thread.
     pub(super) fn spoke(&self, chat: &str, thread: &str) {
-        let key = (chat.to_owned(), thread.to_owned());
-        let context = match self.known.get(&key, self.now()) {
-            Some(known) => known.context,
-            None => Context::Missing,
-        };
-        self.known.put(key, Known { part: Part::Taken, context }, self.now(), KEPT);
+        self.spoken.put((chat.to_owned(), thread.to_owned()), (), self.now(), KEPT);
     }
 
-    /// We take part in a thread, and know what was said in it before.
-    pub(super) fn joined(&self, chat: &str, thread: &str) {
+    /// Whether we are known to have spoken in a thread.
+    pub(super) fn has_spoken(&self, chat: &str, thread: &str) -> bool {
+        self.spoken.get(&(chat.to_owned(), thread.to_owned()), self.now()).is_some()
+    }
+
+    /// Somebody has answered in a thread.
+    pub(super) fn grew(&self, chat: &str, thread: &str) {
+        self.grown.put((chat.to_owned(), thread.to_owned()), (), self.now(), KEPT);
+    }
+
+    /// Whether there is more of a thread than the message that it hangs below, as far as is known.
+    pub(super) fn is_open(&self, chat: &str, thread: &str) -> bool {
         let key = (chat.to_owned(), thread.to_owned());
-        let known = Known { part: Part::Taken, context: Context::Given };
-        self.known.put(key, known, self.now(), KEPT);
+        self.has_spoken(chat, thread) || self.grown.get(&key, self.now()).is_some()
+    }
+
+    /// The agent has seen what was said in a thread before.
+    fn tell(&self, chat: &str, thread: &str) {
+        self.told.put((chat.to_owned(), thread.to_owned()), (), self.now(), KEPT);
     }
 
     /// Whether what was said in a thread before is known to have been told.
     pub(super) fn is_told(&self, at: &Address) -> bool {
-        let known = key(at).and_then(|key| self.known.get(&key, self.now()));
-        known.is_some_and(|known| known.context == Context::Given)
+        key(at).is_some_and(|key| self.told.get(&key, self.now()).is_some())
     }
 
-    /// Somebody said something somewhere.
-    pub(super) fn heard(&self, at: &Address, user: &str, message: Option<&str>) {
+    /// Somebody who is let in said something to us.
+    pub(super) fn heard(&self, said: Said) {
+        let Said { at, user, message, begins } = said;
         let chat = at.chat.id.as_str();
         if let Some(thread) = &at.thread {
-            let key = (chat.to_owned(), user.to_owned());
-            self.latest.put(key, thread.to_string(), self.now(), KEPT);
+            self.latest.put((chat.to_owned(), user), thread.to_string(), self.now(), KEPT);
+            if begins {
+                self.tell(chat, thread.as_str());
+            }
         }
         if let Some(message) = message {
-            self.newest.put(chat.to_owned(), message.to_owned(), self.now(), KEPT);
+            self.newest.put(chat.to_owned(), message, self.now(), KEPT);
         }
     }
 
@@ -154,7 +150,7 @@ impl Threads {
         };
         // What an earlier connection has heard there is in the conversation already.
         if self.archive.history(at, None, 1).await.is_ok_and(|entries| !entries.is_empty()) {
-            self.joined(&chat, &thread);
+            self.tell(&chat, &thread);
             return Before::default();
         }
         let fields = vec![
@@ -175,7 +171,7 @@ impl Threads {
                 Ok(Before::default())
             }
         };
-        self.joined(&chat, &thread);
+        self.tell(&chat, &thread);
         before
             .inspect_err(|error| tracing::debug!(%error, "what was said in a thread is not told"))
             .unwrap_or_default()

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use talaria_clock::Clock;
 use talaria_model::Secret;
-use talaria_platform::ConnectError;
+use talaria_platform::{ConnectError, SettingsError};
 
 use super::api::{Api, ApiError, Body};
 use super::decode::Us;
@@ -84,22 +84,9 @@ impl Workspaces {
     /// Asks Slack who we are with each token.
     pub(super) async fn open(
         api: Api,
-        tokens: &Secret,
+        tokens: Vec<Secret>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ConnectError> {
-        let tokens: Vec<Secret> = tokens
-            .expose()
-            .split(',')
-            .map(str::trim)
-            .filter(|token| !token.is_empty())
-            .map(Secret::new)
-            .collect();
-        if tokens.is_empty() || tokens.len() > MOST {
-            return Err(ConnectError::Refused {
-                problem: format!("bot_token holds {} tokens", tokens.len()),
-                hint: format!("put one bot token there, or up to {MOST} separated by commas"),
-            });
-        }
         let asked = tokens.into_iter().map(|token| introduce(&api, token));
         let mut workspaces = Vec::new();
         for workspace in futures::future::join_all(asked).await {
@@ -190,15 +177,30 @@ impl Workspaces {
     }
 }
 
-async fn introduce(api: &Api, token: Secret) -> Result<Workspace, ConnectError> {
-    let refused =
-        |problem: String, hint: &str| ConnectError::Refused { problem, hint: hint.into() };
-    if !token.expose().starts_with("xoxb-") {
-        return Err(refused(
-            "a bot token begins with xoxb-, and this one does not".into(),
+/// The tokens of all workspaces: at least one, and each at first sight that of a bot.
+pub(super) fn tokens(setting: &Secret) -> Result<Vec<Secret>, SettingsError> {
+    let words = setting.expose().split(',').map(str::trim).filter(|token| !token.is_empty());
+    let tokens: Vec<Secret> = words.map(Secret::new).collect();
+    if tokens.is_empty() || tokens.len() > MOST {
+        return Err(SettingsError::unusable(
+            "bot_token",
+            &format!("holds {} tokens", tokens.len()),
+            &format!("put one bot token there, or up to {MOST} separated by commas"),
+        ));
+    }
+    if tokens.iter().any(|token| !token.expose().starts_with("xoxb-")) {
+        return Err(SettingsError::unusable(
+            "bot_token",
+            "is not a bot token, which begins with xoxb-",
             "copy the Bot User OAuth Token from the page OAuth & Permissions of the app",
         ));
     }
+    Ok(tokens)
+}
+
+async fn introduce(api: &Api, token: Secret) -> Result<Workspace, ConnectError> {
+    let refused =
+        |problem: String, hint: &str| ConnectError::Refused { problem, hint: hint.into() };
     let (headers, body) = api
         .call_with_headers("auth.test", &token, Body::Json(json!({})))
         .await

@@ -11,7 +11,7 @@ use talaria_platform::ByteStream;
 
 use super::api::Envelope;
 use super::refusal::{Failure, Refusal};
-use crate::wire::http;
+use crate::wire::http::{self, CallError};
 
 /// The address of the API, and the token that opens it.
 pub(super) struct Client {
@@ -19,6 +19,7 @@ pub(super) struct Client {
     base: String,
     files: String,
     token: Secret,
+    bot: i64,
 }
 
 /// A file on its way to the API.
@@ -32,22 +33,16 @@ pub(super) struct Upload {
 }
 
 impl Client {
-    /// Fails with what is wrong with the addresses.
-    pub(super) fn new(base: &str, files: Option<&str>, token: Secret) -> Result<Self, String> {
-        let http = http::client(&address("base_url", base)?).map_err(|error| error.to_string())?;
-        let files = files.unwrap_or(base);
-        address("base_file_url", files)?;
-        let trimmed = |address: &str| address.trim_end_matches('/').to_owned();
-        Ok(Self { http, base: trimmed(base), files: trimmed(files), token })
+    /// A client of the server at an address, whose files are at another or the same.
+    pub(super) fn new(base: &Url, files: &Url, token: Secret, bot: i64) -> Result<Self, CallError> {
+        let http = http::client(base)?;
+        let trimmed = |address: &Url| address.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { http, base: trimmed(base), files: trimmed(files), token, bot })
     }
 
-    /// The number before the colon of the token.
-    pub(super) fn bot(&self) -> Option<i64> {
-        let (id, key) = self.token.expose().split_once(':')?;
-        let is_key = !key.is_empty()
-            && key.len() <= 80
-            && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-        id.parse().ok().filter(|id| *id > 0 && is_key)
+    /// Who the token belongs to.
+    pub(super) fn bot(&self) -> i64 {
+        self.bot
     }
 
     /// Whether a file lies in the folder that a server on this machine keeps for this bot.
@@ -130,11 +125,13 @@ impl Client {
     }
 }
 
-fn address(setting: &str, text: &str) -> Result<Url, String> {
-    Url::parse(text)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some())
-        .ok_or_else(|| format!("{setting} is not an http or https address"))
+/// The number before the colon of a token, if it is one.
+pub(super) fn bot(token: &Secret) -> Option<i64> {
+    let (id, key) = token.expose().split_once(':')?;
+    let is_key = !key.is_empty()
+        && key.len() <= 80
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    id.parse().ok().filter(|id| *id > 0 && is_key)
 }
 
 async fn answer<T: DeserializeOwned>(

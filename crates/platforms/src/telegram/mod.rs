@@ -36,11 +36,11 @@ use serde_json::Map;
 use talaria_clock::Clock;
 use talaria_model::{
     Bucket, Capabilities, ChatKind, Choices as Offers, Deletes, Drafts, Edits, Files as FileLimit,
-    Idempotency, Ids, Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit,
+    Idempotency, Ids, Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Secrecy,
-    Senders, Spec, Startup, Surface,
+    Senders, SettingsError, Spec, Startup, Surface,
 };
 
 use api::{User, WebhookState};
@@ -74,8 +74,11 @@ const A_FIFTEENTH: Duration = Duration::from_secs(4);
 const BETWEEN_TWO: Duration = Duration::from_secs(1);
 
 /// People have numbers; channels and groups that speak have negative ones.
-const SENDERS: Senders =
-    Senders { like: "123456789", fit: |id| id.parse::<i64>().is_ok_and(|number| number != 0) };
+const SENDERS: Senders = Senders {
+    like: "123456789",
+    fit: |id| id.parse::<i64>().is_ok_and(|number| number != 0),
+    also_by: &[],
+};
 
 /// The platform.
 pub struct Telegram;
@@ -143,6 +146,7 @@ impl Platform for Telegram {
             choices: Offers::Buttons { max: 100, id: 64 },
             reactions: Reactions::Emoji,
             marks: Marks::Shown,
+            whispers: Whispers::Never,
             pace: Pace {
                 // Thirty in any second: ten at once, and twenty more.
                 account: Some(Bucket { burst: 10, every: Duration::from_millis(50) }),
@@ -179,10 +183,10 @@ impl Platform for Telegram {
             },
             Ask {
                 setting: "webhook_url",
-                question: "The public address for updates (empty: the gateway asks for them)",
+                question: "The public address for updates, if Telegram is to send them",
                 variable: "TELEGRAM_WEBHOOK_URL",
                 secrecy: Secrecy::Open,
-                need: Need::Optional,
+                need: Need::OnRequest,
             },
             Ask {
                 setting: "webhook_secret",
@@ -224,6 +228,12 @@ impl Platform for Telegram {
             }),
             ..can
         }
+    }
+
+    fn validate(settings: &Settings) -> Result<(), SettingsError> {
+        settings.servers()?;
+        settings.bot()?;
+        settings.hears_by().map(drop)
     }
 
     async fn check(settings: Settings, _: Arc<dyn Clock>) -> Result<Checked, ConnectError> {
@@ -321,44 +331,66 @@ enum Hears {
 
 impl Settings {
     fn client(&self) -> Result<Client, ConnectError> {
-        let refused = |problem, hint: &str| ConnectError::Refused { problem, hint: hint.into() };
-        let client = Client::new(&self.base_url, self.base_file_url.as_deref(), self.token.clone())
-            .map_err(|problem| refused(problem, "write it as https://host or http://host:port"))?;
-        if client.bot().is_none() {
-            let hint = "a token looks like 123456:ABC-DEF1234; get one from @BotFather";
-            return Err(refused("that is not a token".into(), hint));
-        }
-        Ok(client)
+        let (base, files) = self.servers()?;
+        let bot = self.bot()?;
+        Ok(Client::new(&base, &files, self.token.clone(), bot)?)
     }
 
-    fn hears_by(&self) -> Result<Hears, ConnectError> {
+    /// Where the API is, and where its files are.
+    fn servers(&self) -> Result<(Url, Url), SettingsError> {
+        let address = |setting: &str, text: &str| {
+            let url = Url::parse(text)
+                .ok()
+                .filter(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
+            let hint = "write it as https://host or http://host:port, or leave it out";
+            url.ok_or_else(|| {
+                SettingsError::unusable(setting, "is not an http or https address", hint)
+            })
+        };
+        let base = address("base_url", &self.base_url)?;
+        let files = match &self.base_file_url {
+            Some(files) => address("base_file_url", files)?,
+            None => base.clone(),
+        };
+        Ok((base, files))
+    }
+
+    /// Who the token belongs to.
+    fn bot(&self) -> Result<i64, SettingsError> {
+        let hint = "a token looks like 123456:ABC-DEF1234; get one from @BotFather";
+        client::bot(&self.token)
+            .ok_or_else(|| SettingsError::unusable("token", "is not a bot's token", hint))
+    }
+
+    fn hears_by(&self) -> Result<Hears, SettingsError> {
         let Some(url) = self.webhook_url.clone().filter(|url| !url.is_empty()) else {
             return Ok(Hears::Poll);
-        };
-        let refused = |problem: &str, hint: &str| {
-            Err(ConnectError::Refused { problem: problem.into(), hint: hint.into() })
         };
         let is_own_server = self.base_url != TELEGRAM;
         let fits = Url::parse(&url).is_ok_and(|url| {
             let known = matches!(url.port_or_known_default(), Some(443 | 80 | 88 | 8443));
-            is_own_server || (url.scheme() == "https" && known)
+            let is_web = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
+            is_web && (is_own_server || (url.scheme() == "https" && known))
         });
         if !fits {
-            return refused(
-                "webhook_url is not an address that Telegram calls",
+            return Err(SettingsError::unusable(
+                "webhook_url",
+                "is not an address that Telegram calls",
                 "use https on port 443, 80, 88 or 8443",
-            );
+            ));
         }
+        let unusable =
+            |problem, hint| Err(SettingsError::unusable("webhook_secret", problem, hint));
         match self.webhook_secret.clone() {
             Some(secret) if webhook::is_secret(secret.expose()) => {
                 Ok(Hears::Webhook { url, secret })
             }
             Some(_) => {
-                refused("webhook_secret cannot be used", "use 1 to 256 letters, digits, _ and -")
+                unusable("is not one that Telegram takes", "use 1 to 256 letters, digits, _ and -")
             }
-            None => refused(
-                "webhook_url is set without webhook_secret",
-                "set webhook_secret to a long random word: without it anybody could speak for Telegram",
+            None => unusable(
+                "is missing, and webhook_url is set",
+                "set it to a long random word: without it anybody could speak for Telegram",
             ),
         }
     }

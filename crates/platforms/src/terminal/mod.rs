@@ -30,7 +30,7 @@ use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choices, Content, Deletes,
     Draft, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup, MessageId, Outbound, OutboundId,
-    Pace, Reactions, Receipt, TextLimit, Typing, Unit,
+    Pace, Reactions, Receipt, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
     Archive, Arrival, Bursts, ConnectError, FileStore, Identity, Incoming, Link, Outgoing,
@@ -72,6 +72,7 @@ impl Platform for Terminal {
             choices: Choices::Buttons { max: 9, id: 512 },
             reactions: Reactions::Never,
             marks: Marks::Never,
+            whispers: Whispers::Never,
             pace: Pace::FREE,
             typing: Typing::Never,
             files: Files::UpTo(LARGEST_FILE),

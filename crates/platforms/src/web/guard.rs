@@ -130,7 +130,10 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let api = request.uri().path().starts_with("/api");
+    let cached = match request.uri().path().starts_with("/api") {
+        true => Cached::Never,
+        false => Cached::AsItSays,
+    };
     let mut response = match admit(&site, request.uri(), request.method(), request.headers()) {
         Ok((host, pass)) => {
             request.extensions_mut().insert(host);
@@ -141,7 +144,7 @@ pub(super) async fn guard(
         }
         Err(refusal) => refusal.into_response(),
     };
-    harden(response.headers_mut(), api);
+    harden(response.headers_mut(), cached);
     response
 }
 
@@ -246,7 +249,14 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
         .filter_map(|pair| pair.trim().split_once('='))
 }
 
-fn harden(headers: &mut HeaderMap, api: bool) {
+/// Whether a browser may keep an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cached {
+    AsItSays,
+    Never,
+}
+
+fn harden(headers: &mut HeaderMap, cached: Cached) {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -257,7 +267,7 @@ fn harden(headers: &mut HeaderMap, api: bool) {
     ] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    if api {
+    if cached == Cached::Never {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
 }

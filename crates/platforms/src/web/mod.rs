@@ -30,7 +30,7 @@ use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choices, Deletes, Drafts, Edits,
     Files, Idempotency, Ids, Marks, Markup, MessageId, Outbound, Pace, Reactions, Receipt,
-    TextLimit, Typing, Unit,
+    TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
     Archive, Arrival, Bursts, ConnectError, FileStore, Identity, Incoming, Link, MenuItem,
@@ -89,6 +89,7 @@ impl Platform for Web {
             choices: Choices::Buttons { max: 12, id: 512 },
             reactions: Reactions::Never,
             marks: Marks::Never,
+            whispers: Whispers::Never,
             pace: Pace::FREE,
             typing: Typing::Fades(Duration::from_secs(5)),
             files: Files::UpTo(LARGEST_FILE),

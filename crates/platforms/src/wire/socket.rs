@@ -45,7 +45,7 @@ pub(crate) enum SocketError {
     #[error("cannot be reached: {0}")]
     Unreachable(String),
     /// It broke.
-    #[error("connection lost: {0}")]
+    #[error("{0}")]
     Lost(String),
     /// Nothing arrived for too long.
     #[error("nothing was heard for {} s", .0.as_secs())]

@@ -33,7 +33,7 @@ pub fn split_in(markdown: &str, limit: TextLimit, dialect: Dialect) -> Vec<Strin
 /// cut only when they are too long for any message. Parts end between blocks where that leaves them at
 /// least half full, else between items, lines, sentences and words, in this order; between grapheme
 /// clusters only where a word is too long for any message. A code block or a table that fits into one
-/// message is not cut, and no title ends a part. No part shows nothing.
+/// message is not cut, and no title ends a part unless titles fill half of it. No part shows nothing.
 ///
 /// A text that fits is its only part, untouched. A text that shows nothing has no parts. In a limit too
 /// small for the signs of lists and quotes and the fences of code, these are given up, and limits too
@@ -142,23 +142,30 @@ impl PartsIn {
     }
 
     /// Takes the blocks away that mean nothing without what follows them: titles, and a line that ends
-    /// in a colon.
+    /// in a colon. Where that would leave the part less than half full there is nothing but such blocks,
+    /// and the part ends with one of them: else a text of titles would be cut into parts of one each.
     fn keep_together(&mut self, filled: &mut Vec<Block>, room: Size) {
+        let size = |block: &Block| self.ruler.size(std::slice::from_ref(block));
         let takes_along = |last: &Block, next: Option<&Block>| match last {
             Block::Heading { .. } => true,
             Block::Paragraph(text) if ends_in_colon(text) => next.is_some_and(|next| {
-                let sizes = [last, next].map(|block| self.ruler.size(std::slice::from_ref(block)));
-                matches!(sizes, [Some(lead), Some(next)]
+                matches!([last, next].map(size), [Some(lead), Some(next)]
                     if lead.is_small(room) && (lead + self.ruler.gap() + next).fits(room))
             }),
             _ => false,
         };
-        while filled.len() > 1 {
-            let Some(last) = filled.pop_if(|last| takes_along(last, self.rest.front())) else {
+        let mut taken = Size::default();
+        let mut kept = filled.len();
+        let mut next = self.rest.front();
+        while kept > 1 && takes_along(&filled[kept - 1], next) {
+            kept -= 1;
+            next = filled.get(kept);
+            taken = taken + size(&filled[kept]).unwrap_or(room) + self.ruler.gap();
+            if taken.is_late(room) {
                 return;
-            };
-            self.rest.push_front(last);
+            }
         }
+        filled.drain(kept..).rev().for_each(|block| self.rest.push_front(block));
     }
 }
 

@@ -78,14 +78,14 @@ impl Step<'_> {
     pub(super) fn voice(&mut self, said: Waiting, word: &str) {
         let Some(present) = self.aloud() else {
             let text = "I have no voice here: `voice.speak` is not configured.";
-            return self.answer(said, text);
+            return self.reply(said, text);
         };
         let next = match (word, present) {
             ("on", _) | ("", Aloud::Never) => Aloud::ToVoice,
             ("tts" | "all", _) => Aloud::Always,
             ("off", _) | ("", _) => Aloud::Never,
-            ("status", present) => return self.answer(said, present.told()),
-            _ => return self.answer(said, "Say `on`, `tts`, `off` or `status`."),
+            ("status", present) => return self.reply(said, present.told()),
+            _ => return self.reply(said, "Say `on`, `tts`, `off` or `status`."),
         };
         self.session.preferences.voice = Some(next);
         self.answer(said, next.told());

@@ -19,7 +19,7 @@ impl Step<'_> {
     /// Asks the gateway. The row stays the session's own until the answer is there.
     pub(super) fn ask(&mut self, said: Waiting, request: Request) {
         if self.session.asked.len() >= MOST_ASKED {
-            return self.answer(said, "Too many requests are open already; wait a moment.");
+            return self.reply(said, "Too many requests are open already; wait a moment.");
         }
         let asked = Asked {
             seq: said.seq,
@@ -52,6 +52,7 @@ impl Step<'_> {
             (Told::Said(said), &Request::Recall { from, .. }) => {
                 return self.say_again(asked, from, said);
             }
+            (Told::Text(text), request) if is_own(request) => self.whisper(&asked.from, text),
             (Told::Text(text), _) => self.notice(text),
             (Told::Model(name), _) => {
                 self.notice(format!("`{name}` answers here from now on."));
@@ -60,7 +61,7 @@ impl Step<'_> {
             (Told::Life(past), _) if self.is_idle() => self.switch(*past),
             (Told::Elsewhere(past), _) if self.is_idle() => self.adopt(*past),
             (Told::Life(_) | Told::Elsewhere(_), _) => {
-                self.notice("I have begun something else; `/stop` it first.")
+                self.whisper(&asked.from, "I have begun something else; `/stop` it first.")
             }
             (Told::Said(_) | Told::Spoken(_) | Told::Unspoken, _) => {}
         }
@@ -111,6 +112,25 @@ impl Step<'_> {
         for asked in forgotten {
             self.close(asked.seq, Closed::Ignored(why));
         }
+    }
+}
+
+/// Whether what comes of a request concerns only whoever made it, as long as it is only words.
+fn is_own(request: &Request) -> bool {
+    match request {
+        Request::Models
+        | Request::Model(_)
+        | Request::Recall { .. }
+        | Request::Resume(_)
+        | Request::Lives
+        | Request::Search(_)
+        | Request::History { .. }
+        | Request::Platforms => true,
+        Request::SetHome
+        | Request::Reload
+        | Request::Restart
+        | Request::Run(_)
+        | Request::Speak(_) => false,
     }
 }
 

@@ -102,7 +102,7 @@ impl Step<'_> {
     /// `/branch`: goes on with a copy.
     pub(super) fn branch(&mut self, said: Waiting, title: &str) {
         if self.session.turns == 0 {
-            return self.answer(said, "There is nothing to copy yet.");
+            return self.reply(said, "There is nothing to copy yet.");
         }
         self.close(said.seq, Closed::Handled);
         let mut copied = self.session.past();
@@ -164,18 +164,18 @@ impl Step<'_> {
             number => number.parse::<usize>().ok().filter(|wanted| *wanted > 0),
         };
         let Some(wanted) = wanted else {
-            return self.answer(said, "Say how many turns: `/undo 2`.");
+            return self.reply(said, "Say how many turns: `/undo 2`.");
         };
         let marks = &mut self.session.marks;
         let undone = marks.split_off(marks.len() - wanted.min(marks.len()));
         let Some(first) = undone.first() else {
-            return self.answer(said, "There is nothing that can be taken back.");
+            return self.reply(said, "There is nothing that can be taken back.");
         };
         let may = self.session.rules.tiers.is_admin(&said.from.id)
             || undone.iter().all(|mark| mark.is_of(&said.from));
         if !may {
             self.session.marks.extend(undone);
-            return self.answer(said, "Only the one who said it can take it back.");
+            return self.reply(said, "Only the one who said it can take it back.");
         }
         self.rewind(first.entry, &said.from);
         let text = match (undone.len(), first.said.as_str()) {
@@ -200,7 +200,7 @@ impl Step<'_> {
     /// `/retry`: asks what was said last, to say it again.
     pub(super) fn retry(&mut self, said: Waiting) {
         match self.session.marks.last() {
-            None => self.answer(said, "There is nothing that can be answered again."),
+            None => self.reply(said, "There is nothing that can be answered again."),
             Some(mark) => {
                 let (from, upto) = (mark.entry, self.session.entries);
                 self.ask(said, Request::Recall { from, upto });
@@ -222,7 +222,7 @@ impl Step<'_> {
         };
         if let Some(refusal) = refusal {
             self.close(asked.seq, Closed::Handled);
-            return self.notice(refusal);
+            return self.whisper(&asked.from, refusal);
         }
         self.session.marks.pop();
         self.rewind(from, &asked.from);
@@ -249,7 +249,7 @@ impl Step<'_> {
                 1 => "A task runs in the background already; `/stop` ends it.".to_owned(),
                 n => format!("{n} tasks run in the background already; `/stop` ends them."),
             };
-            return self.answer(said, text);
+            return self.reply(said, text);
         }
         self.session.sides += 1;
         let side = self.session.sides;

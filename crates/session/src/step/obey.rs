@@ -32,14 +32,14 @@ impl Step<'_> {
         if spec.running == WhileRunning::Refused && self.session.hand().is_some() {
             let text =
                 format!("⏳ Not while I am working: wait, or `/stop` before `/{}`.", spec.name);
-            return self.answer(said, text);
+            return self.reply(said, text);
         }
         let lacks_words = arguments.is_empty() && said.message.files.is_empty();
         match spec.command {
             Command::Help => {
                 let rules = self.session.rules.clone();
                 let text = command::help(&said.from.id, &rules.tiers, &rules.quick);
-                self.answer(said, text);
+                self.reply(said, text);
             }
             Command::Start => self.close(said.seq, Closed::Ignored("a platform's own greeting")),
             Command::Stop => {
@@ -52,20 +52,20 @@ impl Step<'_> {
             Command::Status => {
                 self.look_beside();
                 let text = self.status();
-                self.answer(said, text);
+                self.reply(said, text);
             }
             Command::Usage => {
                 let text = self.usage();
-                self.answer(said, text);
+                self.reply(said, text);
             }
             Command::Whoami => {
                 let text = self.whoami(&said);
-                self.answer(said, text);
+                self.reply(said, text);
             }
             Command::Queue | Command::Steer | Command::Background | Command::Search
                 if lacks_words =>
             {
-                self.answer(said, format!("Say it like this: `{}`.", spec.usage()));
+                self.reply(said, format!("Say it like this: `{}`.", spec.usage()));
             }
             Command::Queue => {
                 said.message.text = arguments;
@@ -114,7 +114,7 @@ impl Step<'_> {
                          and `/reload`."
                     ),
                 };
-                self.answer(said, text);
+                self.reply(said, text);
             }
         }
     }
@@ -124,7 +124,15 @@ impl Step<'_> {
         self.ask(said, Request::Run(quick.name.clone()));
     }
 
-    /// A command was dealt with, and this is its answer.
+    /// A command was dealt with, and this is what whoever gave it wants to know.
+    pub(super) fn reply(&mut self, said: Waiting, text: impl Into<String>) {
+        self.close(said.seq, Closed::Handled);
+        let from = said.from.clone();
+        self.aside(said);
+        self.whisper(&from, text);
+    }
+
+    /// A command was dealt with, and this is what has changed for everybody.
     pub(super) fn answer(&mut self, said: Waiting, text: impl Into<String>) {
         self.close(said.seq, Closed::Handled);
         self.aside(said);
@@ -136,7 +144,7 @@ impl Step<'_> {
             "`/{name}` is for administrators. `/help` lists what you may do, `/whoami` says who you \
              are here."
         );
-        self.answer(said, text);
+        self.reply(said, text);
     }
 
     /// Stops what runs: the turn in hand or, if there is none, what runs beside it.
@@ -186,17 +194,18 @@ impl Step<'_> {
         let place = self.session.waiting.iter().filter(queued).count() + 1;
         if place > self.session.rules.queue {
             let text = format!("The queue is full: {} messages wait already.", place - 1);
-            return self.answer(said, text);
+            return self.reply(said, text);
         }
         self.session.active = self.now;
         self.effects.push(Effect::Take(said.seq));
+        let from = said.from.clone();
         self.session.waiting.push_back(said);
-        self.notice(format!("⏳ Queued; it is number {place}."));
+        self.whisper(&from, format!("⏳ Queued; it is number {place}."));
     }
 
     fn compress(&mut self, said: Waiting, focus: String) {
         if self.session.turns == 0 {
-            return self.answer(said, "There is nothing to summarise yet.");
+            return self.reply(said, "There is nothing to summarise yet.");
         }
         self.close(said.seq, Closed::Handled);
         let (from, to) = (said.from.clone(), said.to.clone());
@@ -212,7 +221,7 @@ impl Step<'_> {
                 "" => "This conversation has no title yet.".to_owned(),
                 title => format!("This conversation is called “{title}”."),
             };
-            return self.answer(said, text);
+            return self.reply(said, text);
         }
         self.session.title.clone_from(&title);
         self.answer(said, format!("This conversation is called “{title}”."));
@@ -265,7 +274,7 @@ impl Step<'_> {
             _ => None,
         };
         let Some(verbosity) = next else {
-            return self.answer(said, "Say `off`, `new`, `all` or `verbose`.");
+            return self.reply(said, "Say `off`, `new`, `all` or `verbose`.");
         };
         preferences.verbosity = Some(verbosity);
         self.answer(
@@ -288,7 +297,7 @@ impl Step<'_> {
             _ => None,
         };
         let Some(footer) = next else {
-            return self.answer(said, "Say `on` or `off`.");
+            return self.reply(said, "Say `on` or `off`.");
         };
         preferences.footer = Some(footer);
         self.answer(

@@ -76,7 +76,7 @@ impl Step<'_> {
             }
             None => {
                 self.close(seq, Closed::Ignored("the question is not open any more"));
-                self.notice("That question is not open any more.");
+                self.whisper(&from, "That question is not open any more.");
             }
         }
     }
@@ -90,10 +90,10 @@ impl Step<'_> {
     /// `/approve` and `/deny`.
     pub(super) fn judged(&mut self, said: Waiting, verdict: Verdict, reason: String) {
         let Phase::Asking { question, hand, .. } = &self.session.phase else {
-            return self.answer(said, "No question is open.");
+            return self.reply(said, "No question is open.");
         };
         if !is_of(hand, &said) {
-            return self.answer(said, "That question was put to somebody else.");
+            return self.reply(said, "That question was put to somebody else.");
         }
         let (words, plainly) = match verdict {
             Verdict::Approve => (&YES[..], "Yes."),

@@ -1,6 +1,9 @@
 //! What is recorded and delivered.
 
-use talaria_model::{Act, Content, Entry, EntryBody, Notify, Outbound, OutboundId, TurnId};
+use talaria_model::{
+    Act, Content, Entry, EntryBody, Notify, Outbound, OutboundId, Sender, SenderId, SenderKind,
+    TurnId,
+};
 
 use super::Step;
 use crate::event::Effect;
@@ -38,19 +41,29 @@ impl Step<'_> {
 
     /// The gateway says something itself.
     pub(super) fn notice(&mut self, text: impl Into<String>) {
-        self.remark(text.into(), Notify::Aloud);
+        self.remark(text.into(), Notify::Aloud, None);
+    }
+
+    /// The gateway says something that concerns one person.
+    pub(super) fn whisper(&mut self, to: &Sender, text: impl Into<String>) {
+        self.remark(text.into(), Notify::Aloud, alone(to));
     }
 
     /// The gateway says something that nobody's pocket has to ring for.
     pub(super) fn murmur(&mut self, text: impl Into<String>) {
-        self.remark(text.into(), Notify::Silently);
+        self.remark(text.into(), Notify::Silently, None);
     }
 
-    fn remark(&mut self, text: String, notify: Notify) {
+    /// The same to one person.
+    pub(super) fn murmur_to(&mut self, to: &Sender, text: impl Into<String>) {
+        self.remark(text.into(), Notify::Silently, alone(to));
+    }
+
+    fn remark(&mut self, text: String, notify: Notify, whispered_to: Option<SenderId>) {
         self.session.deliveries += 1;
         let (session, delivery) = (self.session.id.clone(), self.session.deliveries);
         let sent = OutboundId { session, delivery, part: 0 };
-        let act = Act::Post(Content { notify, ..Content::text(text.clone()) });
+        let act = Act::Post(Content { notify, whispered_to, ..Content::text(text.clone()) });
         let to = self.session.at.clone();
         self.effects.push(Effect::Post(Outbound { id: sent.clone(), to, act }));
         let (choices, files) = (Vec::new(), Vec::new());
@@ -85,6 +98,11 @@ impl Step<'_> {
             self.session.title = title(text);
         }
     }
+}
+
+/// A person alone. Nobody whispers to a program.
+fn alone(to: &Sender) -> Option<SenderId> {
+    (to.kind == SenderKind::Person).then(|| to.id.clone())
 }
 
 /// The first line of what was said, cut at a word.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_model::{Steer, Task, Word, Work};
+use talaria_model::{Sender, Steer, Task, Word, Work};
 
 use super::Step;
 use crate::Closed;
@@ -39,7 +39,7 @@ impl Step<'_> {
                 Quick::Run => self.run(said, quick),
                 Quick::Alias(_) if depth >= DEEPEST_ALIAS => {
                     let name = quick.name.clone();
-                    self.answer(said, format!("The alias `/{name}` leads back to itself."));
+                    self.reply(said, format!("The alias `/{name}` leads back to itself."));
                 }
                 Quick::Alias(stands_for) => {
                     said.message.text = format!("{stands_for} {arguments}").trim_end().to_owned();
@@ -54,7 +54,7 @@ impl Step<'_> {
                         format!("Did you mean {}?", near.join(" or "))
                     }
                 };
-                self.answer(said, format!("There is no command `/{name}`. {hint}"));
+                self.reply(said, format!("There is no command `/{name}`. {hint}"));
             }
         }
     }
@@ -148,14 +148,16 @@ impl Step<'_> {
         if !steerable {
             return self.words(said);
         }
+        let from = said.from.clone();
         self.pass_on(said);
         // Who gives a command is told what came of it, however often.
-        self.notice("⏩ Passed on: I take that into account at my next step.");
+        self.whisper(&from, "⏩ Passed on: I take that into account at my next step.");
     }
 
     fn steer(&mut self, said: Waiting) {
+        let from = said.from.clone();
         self.pass_on(said);
-        self.acknowledge("⏩ I will take that into account at my next step.");
+        self.acknowledge(&from, "⏩ I will take that into account at my next step.");
     }
 
     fn pass_on(&mut self, said: Waiting) {
@@ -183,8 +185,9 @@ impl Step<'_> {
         } else {
             self.session.phase = phase;
         }
+        let from = said.from.clone();
         self.put_ahead(said);
-        self.acknowledge("⚡ I leave off what I was doing and turn to this.");
+        self.acknowledge(&from, "⚡ I leave off what I was doing and turn to this.");
     }
 
     /// What interrupts is next, behind what the same person has interrupted with already.
@@ -197,23 +200,25 @@ impl Step<'_> {
 
     fn wait(&mut self, said: Waiting) {
         self.effects.push(Effect::Take(said.seq));
+        let from = said.from.clone();
         self.session.waiting.push_back(said);
         let work = self.session.hand().map(|hand| hand.work);
-        self.acknowledge(match work {
+        let text = match work {
             Some(Work::SubWork) => "⏳ Others are working for me; this is next.",
             Some(Work::Compression) => "⏳ I am summarising our conversation; this is next.",
             _ => "⏳ I will turn to this when I am done.",
-        });
+        };
+        self.acknowledge(&from, text);
     }
 
-    /// Says that something waits, now and then.
-    fn acknowledge(&mut self, text: &str) {
+    /// Says to whoever said it that something waits, now and then.
+    fn acknowledge(&mut self, from: &Sender, text: &str) {
         let (now, session) = (self.now, &*self.session);
         let recent = session.acked.is_some_and(|acked| now.since(acked) < ACK_EVERY);
         let young = session.hand().is_some_and(|hand| now.since(hand.began) < SAME_BREATH);
         if session.rules.acks == Acks::Sent && !recent && !young {
             self.session.acked = Some(now);
-            self.murmur(text);
+            self.murmur_to(from, text);
         }
     }
 

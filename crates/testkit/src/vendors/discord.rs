@@ -1,6 +1,6 @@
 //! Discord, played by a script: a REST interface and a gateway that keep the truth.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 use super::record::record;
-use super::{Act, Verb};
+use super::{Act, Verb, meets_posts_with};
+use crate::platform_contract::{ASKED_WAIT, Said, Trouble};
 use crate::scripted::{Reply, Request, Scripted};
 
 /// The bot's token.
@@ -73,6 +74,8 @@ pub struct Truth {
     pub connections: Vec<Connection>,
     /// Channels by id.
     pub channels: BTreeMap<String, Value>,
+    /// Threads that are archived, of which the gateway says nothing.
+    pub archived: BTreeSet<String>,
     /// The guild, or null.
     pub guild: Value,
     /// What was said, by channel and id.
@@ -151,6 +154,7 @@ impl Vendor {
             introduced: Vec::new(),
             connections: Vec::new(),
             channels: BTreeMap::new(),
+            archived: BTreeSet::new(),
             guild: Value::Null,
             messages: BTreeMap::new(),
             nonces: HashMap::new(),
@@ -181,9 +185,31 @@ impl Vendor {
     pub fn settings(&self) -> Value {
         json!({
             "token": TOKEN,
-            "api_url": format!("{}/api/v10", self.rest.url()),
+            "base_url": format!("{}/api/v10", self.rest.url()),
             "cdn_url": format!("{}/cdn", self.rest.url()),
         })
+    }
+
+    /// Meets every post from here on with this, in its own words. See
+    /// <https://docs.discord.com/developers/topics/opcodes-and-status-codes> and
+    /// <https://docs.discord.com/developers/topics/rate-limits>.
+    pub fn meet_posts_with(&self, trouble: Trouble) -> Said {
+        let reply = match trouble {
+            Trouble::Unauthorized => problem(401, 0, "401: Unauthorized"),
+            Trouble::Gone => problem(404, 10003, "Unknown Channel"),
+            Trouble::Wait => {
+                let body = json!({ "message": "You are being rate limited.",
+                    "retry_after": ASKED_WAIT.as_secs_f64(), "global": false });
+                let reply = Reply::status(429, body.to_string());
+                reply.with("retry-after", &ASKED_WAIT.as_secs().to_string())
+            }
+            Trouble::TooLong => invalid("content"),
+            Trouble::Unreadable => return Said::Never,
+            Trouble::Outage => Reply::status(503, "upstream connect error"),
+            Trouble::Cut => Reply::Cut,
+        };
+        self.rest.conduct(meets_posts_with(reply));
+        Said::Duly
     }
 
     /// A guild with a channel and a forum.
@@ -441,7 +467,9 @@ impl Truth {
                 Reply::json(&json!({ "roles": self.roles, "user": { "id": ALICE } }))
             }
             ("GET", ["guilds", GUILD, "threads", "active"]) => {
-                let threads = self.channels.values().filter(|it| it["type"] == 11);
+                let is_active =
+                    |(id, it): &(&String, &Value)| it["type"] == 11 && !self.archived.contains(*id);
+                let threads = self.channels.iter().filter(is_active).map(|(_, it)| it);
                 Reply::json(&json!({ "threads": threads.collect::<Vec<_>>() }))
             }
             ("GET", ["channels", id]) => match self.channels.get(*id) {
@@ -761,7 +789,10 @@ impl Truth {
             channel.as_object_mut().unwrap().remove("guild_id");
             channel
         };
-        let here = self.channels.values().filter(|channel| !channel["guild_id"].is_null());
+        let is_told = |(id, channel): &(&String, &Value)| {
+            !channel["guild_id"].is_null() && !self.archived.contains(*id)
+        };
+        let here = self.channels.iter().filter(is_told).map(|(_, channel)| channel);
         let all: Vec<Value> = here.map(with_last).collect();
         let (threads, channels): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|it| it["type"] == 11);

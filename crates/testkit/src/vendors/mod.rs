@@ -11,3 +11,10 @@ pub mod slack;
 pub mod telegram;
 
 pub use calls::{Act, Call, Calls, Verb};
+
+use crate::scripted::{Fault, Reply};
+
+/// Meets every post with this answer and does nothing.
+fn meets_posts_with(reply: Reply) -> impl FnMut(&Act) -> Option<Fault> + Send + 'static {
+    move |act| (act.verb == Verb::Post).then(|| Fault::Instead(reply.clone()))
+}

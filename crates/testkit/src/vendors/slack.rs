@@ -17,8 +17,8 @@ use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
 use super::record::record;
-use super::{Act, Verb};
-use crate::platform_contract::{Kind, Shown};
+use super::{Act, Verb, meets_posts_with};
+use crate::platform_contract::{ASKED_WAIT, Kind, Said, Shown, Spot, Trouble};
 use crate::scripted::{Reply, Request, Scripted};
 use crate::within;
 
@@ -70,6 +70,8 @@ pub struct State {
     pub base: String,
     /// What was said, in order.
     pub messages: Vec<Posted>,
+    /// What only one person reads, in order.
+    pub whispers: Vec<Whisper>,
     /// What was shown and nobody has looked at.
     pub shown: VecDeque<Shown>,
     /// Reactions: the message and the name.
@@ -118,6 +120,19 @@ pub struct Posted {
     pub blocks: Value,
     /// Whether it is gone.
     pub deleted: bool,
+}
+
+/// Something in a chat that only one person reads.
+#[derive(Debug, Clone)]
+pub struct Whisper {
+    /// Where.
+    pub chat: String,
+    /// Who.
+    pub user: String,
+    /// The message that its thread begins with.
+    pub thread: Option<String>,
+    /// What they read.
+    pub text: String,
 }
 
 /// A file.
@@ -295,16 +310,53 @@ impl Vendor {
 
     /// Settings for a connection, with as much switched on as there is.
     pub fn settings(&self) -> Value {
-        json!({ "bot_token": "xoxb-1", "app_token": "xapp-1", "api_url": self.api() })
+        json!({ "bot_token": "xoxb-1", "app_token": "xapp-1", "base_url": self.api() })
     }
 
     /// Settings for requests.
     pub fn request_settings(&self) -> Value {
-        json!({ "bot_token": "xoxb-1", "signing_secret": SECRET, "api_url": self.api() })
+        json!({ "bot_token": "xoxb-1", "signing_secret": SECRET, "base_url": self.api() })
     }
 
     fn api(&self) -> String {
         format!("{}/api/", self.http.url())
+    }
+
+    /// Meets every post from here on with this, in its own words. See
+    /// <https://docs.slack.dev/reference/methods/chat.postMessage> and
+    /// <https://docs.slack.dev/apis/web-api/rate-limits>.
+    pub fn meet_posts_with(&self, trouble: Trouble) -> Said {
+        let reply = match trouble {
+            Trouble::Unauthorized => refused("token_revoked"),
+            Trouble::Gone => refused("channel_not_found"),
+            Trouble::Wait => {
+                let body = json!({ "ok": false, "error": "ratelimited" });
+                let reply = Reply::status(429, body.to_string());
+                reply.with("retry-after", &ASKED_WAIT.as_secs().to_string())
+            }
+            Trouble::TooLong => refused("msg_too_long"),
+            Trouble::Unreadable => refused("invalid_blocks"),
+            Trouble::Outage => Reply::status(503, "Service Unavailable"),
+            Trouble::Cut => Reply::Cut,
+        };
+        self.http.conduct(meets_posts_with(reply));
+        Said::Duly
+    }
+
+    /// The bytes of every file that was sent.
+    pub fn uploads(&self) -> Vec<Vec<u8>> {
+        self.world.lock().files.values().map(|file| file.bytes.clone()).collect()
+    }
+
+    /// Where the last thing of ours appeared.
+    pub fn spot(&self) -> Option<Spot> {
+        let state = self.world.lock();
+        let last = state.messages.iter().rev().find(|message| message.user == "UBOT")?;
+        match (last.chat.starts_with('C'), &last.thread) {
+            (true, Some(_)) => Some(Spot::Thread),
+            (true, None) => Some(Spot::Group),
+            (false, _) => None,
+        }
     }
 
     /// The next thing that people see.
@@ -496,6 +548,7 @@ fn call(state: &mut State, team: &str, method: &str, fields: &Value) -> Reply {
             let url = format!("{}?ticket={}", state.socket, state.counter);
             Reply::json(&json!({ "ok": true, "url": url }))
         }
+        "chat.postEphemeral" => whisper(state, fields),
         "chat.postMessage" => post(state, team, fields),
         "chat.update" => {
             let (ts, new) = (text("ts"), text("text"));
@@ -611,6 +664,21 @@ fn chats(team: &str) -> Vec<Value> {
         ],
         _ => vec![json!({ "id": "C2", "name": "elsewhere", "is_channel": true })],
     }
+}
+
+fn whisper(state: &mut State, fields: &Value) -> Reply {
+    let text = |name: &str| fields[name].as_str().map(str::to_owned);
+    let (Some(chat), Some(user)) = (text("channel"), text("user")) else {
+        return refused("invalid_arguments");
+    };
+    if !matches!(user.as_str(), "U1" | "U2") {
+        return refused("user_not_in_channel");
+    }
+    let Some(said) = text("text").filter(|text| !text.is_empty()) else {
+        return refused("no_text");
+    };
+    state.whispers.push(Whisper { chat, user, thread: text("thread_ts"), text: said });
+    Reply::json(&json!({ "ok": true, "message_ts": state.next_ts() }))
 }
 
 fn post(state: &mut State, team: &str, fields: &Value) -> Reply {

@@ -16,7 +16,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::record::record;
-use super::{Act, Calls, Verb};
+use super::{Act, Calls, Verb, meets_posts_with};
+use crate::platform_contract::{ASKED_WAIT, Said, Trouble};
 use crate::scripted::{Conduct, Fault as Misconduct, Reply};
 
 /// The bot's token.
@@ -59,6 +60,8 @@ pub struct Truth {
     pub me: Map<String, Value>,
     /// Files by their id: where they lie and what is in them.
     pub files: HashMap<String, (String, Vec<u8>)>,
+    /// Forms with files, as they came.
+    pub uploads: Vec<Vec<u8>>,
     /// Polls that wait for something to happen.
     pub polls_in_flight: usize,
     /// A poll ends after the time it asked for, as it does at Telegram.
@@ -146,6 +149,34 @@ impl Vendor {
     /// Decides from here on how it meets what it is asked for.
     pub fn conduct(&self, conduct: impl FnMut(&Act) -> Option<Misconduct> + Send + 'static) {
         *self.state.conduct.lock().unwrap() = Some(Box::new(conduct));
+    }
+
+    /// Meets every post from here on with this, in its own words. See <https://core.telegram.org/bots/api#making-requests>
+    /// and <https://core.telegram.org/api/errors>.
+    pub fn meet_posts_with(&self, trouble: Trouble) -> Said {
+        let no = |code: u16, description: &str| {
+            let body = json!({ "ok": false, "error_code": code, "description": description });
+            Reply::status(code, body.to_string())
+        };
+        let seconds = ASKED_WAIT.as_secs();
+        let reply = match trouble {
+            Trouble::Unauthorized => no(401, "Unauthorized"),
+            Trouble::Gone => no(403, "Forbidden: bot was blocked by the user"),
+            Trouble::Wait => {
+                let description = format!("Too Many Requests: retry after {seconds}");
+                let body = json!({ "ok": false, "error_code": 429, "description": description,
+                    "parameters": { "retry_after": seconds } });
+                Reply::status(429, body.to_string())
+            }
+            Trouble::TooLong => no(400, "Bad Request: message is too long"),
+            Trouble::Unreadable => {
+                no(400, "Bad Request: can't parse entities: unexpected end of a name")
+            }
+            Trouble::Outage => Reply::status(502, "<html>Bad Gateway</html>"),
+            Trouble::Cut => Reply::Cut,
+        };
+        self.conduct(meets_posts_with(reply));
+        Said::Duly
     }
 
     /// What it was asked for, and when.
@@ -316,7 +347,10 @@ async fn answer(State(known): State<Arc<Known>>, request: Request) -> Response {
         return refused(401, "Unauthorized", &Value::Null);
     };
     let fields = match kind.split_once("boundary=") {
-        Some((_, boundary)) => form(&body, boundary),
+        Some((_, boundary)) => {
+            known.truth().uploads.push(body.to_vec());
+            form(&body, boundary)
+        }
         None => serde_json::from_slice(&body).unwrap_or_default(),
     };
     record("telegram", "POST", method, Value::Null, &fields);

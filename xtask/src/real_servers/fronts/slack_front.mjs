@@ -130,6 +130,9 @@ const server = createServer(async (request, response) => {
     case '/cut':
       for (const socket of sockets.clients) socket.terminate();
       return answer();
+    // What was shown to one person alone.
+    case '/whispers':
+      return answer(part.getSlackStore(inside.store).ephemeralMessages.all());
     case '/state': {
       const store = part.getSlackStore(inside.store);
       const channel = store.channels.all().find((channel) => channel.name === 'lab');

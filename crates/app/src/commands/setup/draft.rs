@@ -64,10 +64,10 @@ impl Draft {
         })
     }
 
-    /// Puts a setting of an account into `config.yaml`.
-    pub(super) fn put(&mut self, account: &str, setting: &str, put: &Put) -> Result<(), Halt> {
-        self.config.after = put_in_account(&self.config.after, account, setting, put)
-            .map_err(|unwritable| Halt::new(Exit::Misused, unwritable))?;
+    /// Puts settings of an account into `config.yaml`.
+    pub(super) fn put(&mut self, account: &str, settings: &[(&str, Put)]) -> Result<(), Halt> {
+        self.config.after = put_in_account(&self.config.after, account, settings)
+            .map_err(|it| Halt::new(Exit::Misused, it).hint("then run this once more"))?;
         Ok(())
     }
 

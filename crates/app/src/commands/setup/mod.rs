@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_clock::{Clock, SystemClock};
-use talaria_config::{Allowed, Loaded, Origin, Put, Sources};
+use talaria_config::{Audience, Loaded, Origin, Problems, Put, Sources};
 use talaria_model::AccountId;
 use talaria_platform::{
-    Account, Ask, Checked, ConnectError, Identity, Need, Registration, Secrecy, Spec, Startup,
+    Account, Ask, Checked, ConnectError, Need, Registration, Secrecy, Spec, Startup,
 };
 use talaria_render::{Colour, Style, ansi, parse};
 
@@ -73,7 +73,11 @@ pub(crate) async fn setup(home: &Home, options: SetupOptions) -> Result<Exit, Ha
 impl Person {
     fn welcome(&self, spec: Spec) -> Result<(), Halt> {
         say!("`talaria setup {} --guide` prints all of it.", spec.name);
-        say!("Enter takes what stands in brackets; Ctrl-C changes nothing.\n");
+        say!("Enter takes what stands in brackets; Ctrl-C changes nothing.");
+        for ask in spec.asks.iter().filter(|ask| ask.need == Need::OnRequest) {
+            say!("Not asked, but --{} gives it: {}.", flag(ask.setting), ask.question);
+        }
+        say!("");
         Ok(())
     }
 }
@@ -85,8 +89,22 @@ struct Setup<'a> {
     account: &'a str,
     id: AccountId,
     options: &'a SetupOptions,
-    /// The configuration as it is, unless it is incomplete.
-    before: Option<Loaded>,
+    before: Before,
+}
+
+/// The configuration as it is. What is wrong with the account may be what it is set up for.
+enum Before {
+    Good(Box<Loaded>),
+    Wrong(Problems),
+}
+
+impl Before {
+    fn origin(&self, path: &str) -> Option<&Origin> {
+        match self {
+            Self::Good(loaded) => loaded.origin(path),
+            Self::Wrong(problems) => problems.origin(path),
+        }
+    }
 }
 
 /// An answer to one question.
@@ -111,7 +129,18 @@ impl Setup<'_> {
         let mut tries = 1;
         let mut answers = self.answers(&mut person).await?;
         let (mut draft, loaded) = loop {
-            let (draft, loaded) = self.draft(&answers)?;
+            let mut draft = self.draft(&answers)?;
+            let is_typed = answers.iter().any(|it| it.by == By::Typing);
+            let loaded = match (self.load(&mut draft), &mut person) {
+                (Ok(loaded), _) => loaded,
+                (Err(problem), Some(person)) if tries < TRIES && is_typed => {
+                    tries += 1;
+                    say!("\nThat cannot be right: {}\n", problem.explained());
+                    correct(person, &mut answers).await?;
+                    continue;
+                }
+                (Err(problem), _) => return Err(problem),
+            };
             let checked = match self.options.no_check {
                 true => Ok(None),
                 false => self.check(&loaded).await.map(Some),
@@ -121,9 +150,7 @@ impl Setup<'_> {
                     checked.iter().try_for_each(|checked| self.tell(&loaded, checked))?;
                     break (draft, loaded);
                 }
-                (Err(error), Some(person))
-                    if tries < TRIES && answers.iter().any(|it| it.by == By::Typing) =>
-                {
+                (Err(error), Some(person)) if tries < TRIES && is_typed => {
                     tries += 1;
                     let problem = explain(&loaded, &error).explained();
                     say!("\n{} says no: {problem}\n", self.spec.label);
@@ -154,6 +181,8 @@ impl Setup<'_> {
             let wanted = match ask.need {
                 Need::Required => Wanted::Needed,
                 Need::Optional => Wanted::Welcome,
+                Need::OnRequest if is_set => Wanted::Welcome,
+                Need::OnRequest => Wanted::Unasked,
                 Need::With(other) if has(other) => Wanted::Needed,
                 Need::Without(other) if !has(other) => Wanted::Needed,
                 Need::With(_) | Need::Without(_) => Wanted::Pointless,
@@ -163,7 +192,7 @@ impl Setup<'_> {
                 continue;
             }
             let value = match (&mut *person, wanted) {
-                (None, _) | (_, Wanted::Pointless) => String::new(),
+                (None, _) | (_, Wanted::Pointless | Wanted::Unasked) => String::new(),
                 (Some(person), _) if is_set => {
                     let question = format!("{} [as it is set]", ask.question);
                     person.ask(&question, echo(ask)).await?
@@ -222,7 +251,7 @@ impl Setup<'_> {
     }
 
     fn is_set(&self, setting: &str) -> bool {
-        let origin = self.before.as_ref().and_then(|loaded| loaded.origin(&self.path(setting)));
+        let origin = self.before.origin(&self.path(setting));
         origin.is_some_and(|origin| *origin != Origin::Default)
     }
 
@@ -235,15 +264,15 @@ impl Setup<'_> {
     }
 
     /// The files with the answers in them.
-    fn draft(&self, answers: &[Answer]) -> Result<(Draft, Loaded), Halt> {
+    fn draft(&self, answers: &[Answer]) -> Result<Draft, Halt> {
         let mut draft = Draft::open(self.home)?;
-        draft.put(self.account, "platform", &Put::Value(self.spec.name.to_owned()))?;
+        let mut settings = vec![("platform", Put::Value(self.spec.name.to_owned()))];
         for Answer { ask, value, .. } in answers {
             if value.contains(char::is_control) {
                 let problem = format!("{} holds what cannot be typed", ask.setting);
                 return Err(Halt::new(Exit::Misused, problem).hint("give it in one line"));
             }
-            let origin = self.before.as_ref().and_then(|it| it.origin(&self.path(ask.setting)));
+            let origin = self.before.origin(&self.path(ask.setting));
             match (ask.secrecy, origin) {
                 // A higher layer would win over what is written into a lower one.
                 (Secrecy::Secret, _) | (_, Some(Origin::DotEnv { .. })) => {
@@ -253,9 +282,7 @@ impl Setup<'_> {
                     };
                     draft.keep(&variable, value);
                 }
-                (Secrecy::Open, _) => {
-                    draft.put(self.account, ask.setting, &Put::Value(value.clone()))?;
-                }
+                (Secrecy::Open, _) => settings.push((ask.setting, Put::Value(value.clone()))),
             }
         }
         for sender in self.options.allow.iter().map(|sender| sender.trim()) {
@@ -263,17 +290,23 @@ impl Setup<'_> {
                 return Err(empty("allow"));
             }
             self.fits(sender)?;
-            draft.put(self.account, "allow", &Put::Item(sender.to_owned()))?;
+            settings.push(("allow", Put::Item(sender.to_owned())));
         }
         if self.options.allow_everyone {
-            draft.put(self.account, "allow_everyone", &Put::Yes)?;
+            settings.push(("allow_everyone", Put::Yes));
         }
-        let mut loaded = draft.load()?;
-        if self.of(&loaded).is_none() {
-            draft.put(self.account, "enabled", &Put::Yes)?;
-            loaded = draft.load()?;
+        draft.put(self.account, &settings)?;
+        Ok(draft)
+    }
+
+    /// What the files lead to, with the account switched on.
+    fn load(&self, draft: &mut Draft) -> Result<Loaded, Halt> {
+        let loaded = draft.load()?;
+        if self.of(&loaded).is_some() {
+            return Ok(loaded);
         }
-        Ok((draft, loaded))
+        draft.put(self.account, &[("enabled", Put::Yes)])?;
+        draft.load()
     }
 
     fn of(&self, loaded: &Loaded) -> Option<Account> {
@@ -323,9 +356,8 @@ impl Setup<'_> {
                 ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
             match ids.iter().try_for_each(|id| self.fits(id)) {
                 Ok(()) => {
-                    return ids.iter().try_for_each(|id| {
-                        draft.put(self.account, "allow", &Put::Item((*id).to_owned()))
-                    });
+                    let items = ids.iter().map(|id| ("allow", Put::Item((*id).to_owned())));
+                    return draft.put(self.account, &items.collect::<Vec<_>>());
                 }
                 Err(problem) => say!("{}", problem.explained()),
             }
@@ -354,7 +386,7 @@ impl Setup<'_> {
                 false => format!(" --account {}", self.account),
             };
             say!(
-                "Nobody is heard yet. Write to it, look up your id in the log, then:\n  \
+                "Nobody is heard yet. Write to it, look up your id with `talaria status`, then:\n  \
                  talaria setup {}{account} --allow ID --yes",
                 self.spec.name
             );
@@ -389,6 +421,8 @@ impl Setup<'_> {
 enum Wanted {
     Needed,
     Welcome,
+    /// It is taken where it is given.
+    Unasked,
     /// Another answer leaves no room for it.
     Pointless,
 }
@@ -417,17 +451,15 @@ async fn correct(person: &mut Person, answers: &mut [Answer]) -> Result<(), Halt
 }
 
 fn hears_nobody(loaded: &Loaded, account: &AccountId) -> bool {
-    loaded.config().accounts.get(account).is_some_and(|settings| {
-        let is_nobody = matches!(&settings.allowed, Allowed::Only(senders) if senders.is_empty());
-        is_nobody && settings.platform.identity == Identity::Anyone
-    })
+    let settings = loaded.config().accounts.get(account);
+    settings.is_some_and(|settings| settings.audience == Audience::Nobody)
 }
 
 /// The configuration as it is. What is wrong with another part of it has to be corrected first.
-fn present(home: &Home, account: &str) -> Result<Option<Loaded>, Halt> {
+fn present(home: &Home, account: &str) -> Result<Before, Halt> {
     let sources = Sources::read(home.path(), std::env::vars_os());
     match sources.and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL)) {
-        Ok(loaded) => Ok(Some(loaded)),
+        Ok(loaded) => Ok(Before::Good(Box::new(loaded))),
         Err(problems) => {
             let own = format!("accounts.{account}");
             let is_own = |path: &str| {
@@ -438,7 +470,10 @@ fn present(home: &Home, account: &str) -> Result<Option<Loaded>, Halt> {
                 .filter(|finding| !finding.path.as_deref().is_some_and(is_own))
                 .cloned()
                 .collect();
-            if others.is_empty() { Ok(None) } else { Err(start::misconfigured(&others)) }
+            match others.is_empty() {
+                true => Ok(Before::Wrong(problems)),
+                false => Err(start::misconfigured(&others)),
+            }
         }
     }
 }

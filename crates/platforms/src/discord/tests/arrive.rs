@@ -251,11 +251,7 @@ async fn a_role_lets_people_in_where_they_have_it() {
 
 #[tokio::test]
 async fn a_thread_is_a_chat_of_its_own_that_knows_its_channel() {
-    let mut bench = Bench::guild(json!({
-        "channel_prompts": { GENERAL: "Be brief." },
-        "channel_skill_bindings": [{ "id": GENERAL, "skills": ["cooking"] }],
-    }))
-    .await;
+    let mut bench = Bench::guild(json!({ "channel_prompts": { GENERAL: "Be brief." } })).await;
     bench.vendor.truth().channels.insert(
         "600".into(),
         json!({ "id": "600", "type": 11, "guild_id": GUILD, "parent_id": GENERAL, "name": "soup" }),
@@ -268,7 +264,6 @@ async fn a_thread_is_a_chat_of_its_own_that_knows_its_channel() {
     assert_eq!(inbound.source.parent.unwrap().as_str(), GENERAL);
     assert_eq!(inbound.source.chat_name.as_deref(), Some("Home / #general / soup"));
     assert_eq!(said.channel_prompt.as_deref(), Some("Be brief."));
-    assert_eq!(said.skills, ["cooking"]);
     assert_eq!(bench.vendor.rest.requests_to("/channels/600").len(), 1, "asked once");
 }
 

@@ -2,12 +2,12 @@
 
 use futures::StreamExt;
 use serde_json::{Value, json};
-use talaria_model::InboundKind;
+use talaria_model::{ChatKind, InboundKind};
 use talaria_platform::{Arrival, ConnectError, Cursor, LinkError};
 use tempfile::TempDir;
 
-use super::vendor::{DM, GENERAL, TOKEN, US, Vendor, id_before, message};
-use super::{Bench, connect};
+use super::vendor::{DM, GENERAL, GUILD, TOKEN, US, Vendor, id_before, message};
+use super::{Bench, OURS, QUIET, connect};
 
 const FIRST: u64 = 1_500_000_000_000_000_001;
 
@@ -122,6 +122,87 @@ async fn catching_up_begins_again_when_it_was_cut_short() {
     let all = texts(&mut bench, 70).await;
     assert_eq!((all[0].as_str(), all[69].as_str()), ("missed 0", "missed 69"));
     assert_eq!(position(&bench)["session"]["id"], "session-3");
+}
+
+/// A channel in which nobody was heard while so many things were said.
+async fn away_from_general(limit: u16, said: impl Fn(u64) -> Value, many: u64) -> Bench {
+    let with = json!({ "missed_message_backfill": { "limit": limit } });
+    let mut bench = Bench::guild(json!({})).await;
+    bench.vendor.tell("MESSAGE_CREATE", message(id_before(120_000), DM, "before"));
+    texts(&mut bench, 1).await;
+    bench.arrivals = Box::pin(futures::stream::empty());
+    {
+        let mut truth = bench.vendor.truth();
+        truth.forgets = true;
+        for number in 0..many {
+            let id = id_before(60_000) + number;
+            let mut said = said(number);
+            said["id"] = json!(id.to_string());
+            truth.messages.entry(GENERAL.into()).or_default().insert(id, said);
+        }
+    }
+    bench.again(&with).await;
+    bench
+}
+
+#[tokio::test]
+async fn page_after_page_is_read_and_what_is_not_for_us_costs_no_place() {
+    // Two pages of our own words, and then somebody asks.
+    let said = |number: u64| {
+        let mut said = message(1, GENERAL, &format!("<@{US}> {number}"));
+        if number < 240 {
+            said["author"]["id"] = json!(US);
+        }
+        said
+    };
+    let mut bench = away_from_general(5, said, 245).await;
+    assert_eq!(texts(&mut bench, 5).await, ["240", "241", "242", "243", "244"]);
+}
+
+#[tokio::test]
+async fn of_more_than_the_limit_what_was_said_to_us_and_the_newest_stay() {
+    let said = |number: u64| match number {
+        3 => message(1, GENERAL, &format!("<@{US}> asked early")),
+        _ => message(1, GENERAL, &format!("chatter {number}")),
+    };
+    let mut bench = away_from_general(3, said, 150).await;
+    let heard = texts(&mut bench, 3).await;
+    assert_eq!(heard, ["asked early", "chatter 148", "chatter 149"], "in their order");
+}
+
+#[tokio::test]
+async fn beyond_the_last_page_that_is_read_the_newest_is_heard() {
+    let said = |number: u64| message(1, GENERAL, &format!("chatter {number}"));
+    let mut bench = away_from_general(2, said, 1500).await;
+    assert_eq!(texts(&mut bench, 2).await, ["chatter 1498", "chatter 1499"]);
+    let asked = bench.vendor.rest.requests_to(&format!("/channels/{GENERAL}/messages"));
+    assert_eq!(asked.len(), 11, "ten pages, and the newest");
+}
+
+#[tokio::test]
+async fn a_thread_of_ours_that_was_archived_meanwhile_is_read_too() {
+    let mut bench = Bench::guild(json!({})).await;
+    bench.vendor.tell("MESSAGE_CREATE", message(id_before(120_000), DM, "before"));
+    texts(&mut bench, 1).await;
+    bench.arrivals = Box::pin(futures::stream::empty());
+    for (thread, past) in [(OURS, 60_000), (QUIET, 30 * 3_600_000)] {
+        let id = id_before(past);
+        let mut truth = bench.vendor.truth();
+        truth.forgets = true;
+        truth.archived.insert(thread.into());
+        let described = json!({ "id": thread, "type": 11, "guild_id": GUILD, "parent_id": GENERAL,
+            "name": "soup", "last_message_id": id.to_string() });
+        truth.channels.insert(thread.into(), described);
+        let said = message(id, thread, "more salt");
+        truth.messages.entry(thread.into()).or_default().insert(id, said);
+    }
+    bench.again(&json!({})).await;
+    let batch = bench.batch().await.unwrap();
+    let [inbound] = batch.events.as_slice() else { panic!("one thing was said") };
+    assert_eq!(inbound.to, super::address(OURS, ChatKind::Thread));
+    assert_eq!(inbound.source.parent.as_ref().unwrap().as_str(), GENERAL);
+    let asked = bench.vendor.rest.requests_to(&format!("/channels/{QUIET}/messages"));
+    assert!(asked.is_empty(), "nothing was said there since");
 }
 
 #[tokio::test]

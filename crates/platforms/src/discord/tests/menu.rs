@@ -40,7 +40,7 @@ fn command(name: &str, arguments: &str) -> MenuItem {
 fn menu(vendor: &Vendor, folder: &TempDir, with: Value, items: Vec<MenuItem>) -> Menu {
     let settings = Arc::new(settings(vendor, &with));
     let clock = Arc::new(Hurry);
-    let rest = Rest::new(&settings.api_url, &Secret::new(TOKEN), clock.clone()).unwrap();
+    let rest = Rest::new(&settings.address().unwrap(), Secret::new(TOKEN), clock.clone()).unwrap();
     Menu {
         rest: Arc::new(rest),
         clock,

@@ -35,6 +35,10 @@ use talaria_testkit::vendors::discord::{DM, Vendor};
 /// Nothing here takes long; this only keeps a broken test from hanging.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Threads in which we have talked.
+const OURS: &str = "41771983423143950";
+const QUIET: &str = "41771983423143951";
+
 /// A connected account and its vendor.
 struct Bench {
     vendor: Vendor,
@@ -90,7 +94,12 @@ fn ports(folder: &TempDir, cursor: Option<Cursor>, menu: Vec<MenuItem>) -> Ports
         account: AccountId::literal("discord"),
         clock: Arc::new(SystemClock),
         files: Arc::new(Shelf),
-        archive: Arc::new(Past(vec![direct(), address("555", ChatKind::Group)])),
+        archive: Arc::new(Past(vec![
+            direct(),
+            address("555", ChatKind::Group),
+            address(OURS, ChatKind::Thread),
+            address(QUIET, ChatKind::Thread),
+        ])),
         menu: menu.into(),
         hosts: Arc::default(),
         folder: folder.path().to_owned(),

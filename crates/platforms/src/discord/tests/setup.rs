@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
 use talaria_model::{ChatKind, Idempotency, Marks};
-use talaria_platform::{ConnectError, Platform};
+use talaria_platform::{ConnectError, Platform, Registration, SettingsError};
 
 use super::settings;
 use super::vendor::{APPLICATION, Vendor};
@@ -47,6 +47,39 @@ async fn a_token_may_be_pasted_with_the_word_before_it() {
     let with = json!({ "token": format!(" Bot {} ", super::vendor::TOKEN) });
     let checked = Discord::check(settings(&vendor, &with), Arc::new(SystemClock)).await;
     assert!(checked.is_ok(), "{checked:?}");
+}
+
+/// What is told without asking Discord: the setting, the fix, and no secret.
+#[test]
+fn what_cannot_connect_is_refused_before_anybody_is_asked() {
+    let open = |changes: Value| {
+        let mut settings = json!({ "token": super::vendor::TOKEN });
+        settings.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        Registration::of::<Discord>().open(settings).map(drop)
+    };
+    let good = json!({ "shard": [1, 2], "allowed_roles": ["901"], "dm_role_auth_guild": "41",
+        "channel_prompts": { "41771983423143938": "Be brief." } });
+    assert_eq!(open(good), Ok(()));
+    for (changes, setting, words) in [
+        (json!({ "token": "" }), "token", "Bot page"),
+        (json!({ "token": "SECRET" }), "token", "client secret"),
+        (json!({ "token": "SECRET.a.b.c" }), "token", "three parts"),
+        (json!({ "token": "SECRET.a b.c" }), "token", "three parts"),
+        (json!({ "token": "SECRET..c" }), "token", "three parts"),
+        (json!({ "shard": [1, 1] }), "shard", "[0, 1]"),
+        (json!({ "shard": [0, 0] }), "shard", "[0, 1]"),
+        (json!({ "allowed_roles": ["901", "cooks"] }), "allowed_roles[1]", "Developer Mode"),
+        (json!({ "dm_role_auth_guild": "Home" }), "dm_role_auth_guild", "Developer Mode"),
+        (json!({ "channel_prompts": { "general": "x" } }), "channel_prompts", "Developer Mode"),
+        (json!({ "base_url": "discord" }), "base_url", "https://discord.com/api/v10"),
+        (json!({ "cdn_url": "data:x" }), "cdn_url", "https://cdn.discordapp.com"),
+    ] {
+        let error = open(changes.clone()).unwrap_err();
+        let told = error.to_string();
+        let named = matches!(&error, SettingsError::Unusable { setting: it, .. } if it == setting);
+        assert!(named && told.contains(words), "{changes}: {told}");
+        assert!(!told.contains("SECRET"), "{changes}: {told}");
+    }
 }
 
 #[test]

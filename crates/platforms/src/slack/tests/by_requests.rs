@@ -13,11 +13,14 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use talaria_clock::{Clock, SystemClock};
 use talaria_platform::{Arrivals, Incoming, Registration, Surface};
-use talaria_testkit::platform_contract::{PlatformHarness, Shown, Told};
+use talaria_testkit::platform_contract::{
+    Forged, PlatformHarness, Said, Shown, Spot, Told, Trouble, Whose,
+};
 use talaria_testkit::scripted::{Fault, Reply};
 use tower::ServiceExt;
 
 use super::super::Slack;
+use super::by_socket::{echoed, said_in};
 use super::vendor::{SECRET, Vendor, event, said};
 use super::{Bench, Lent, commit, connect, message_of};
 
@@ -54,6 +57,22 @@ async fn ask(routes: Router, request: Request<Body>) -> (StatusCode, String) {
     (status, String::from_utf8(body.to_vec()).unwrap())
 }
 
+impl Sending {
+    /// Slack sends an event, and knows what becomes of it.
+    fn tell(&self, event: &Value) -> BoxFuture<'static, Told> {
+        let routes = self.routes.clone().expect("somebody listens");
+        let body = event.to_string();
+        async move {
+            match ask(routes, signed(JSON, &body, SECRET, now())).await.0 {
+                StatusCode::OK => Told::Safe,
+                StatusCode::SERVICE_UNAVAILABLE => Told::TryAgain,
+                status => panic!("{status}"),
+            }
+        }
+        .boxed()
+    }
+}
+
 #[async_trait(?Send)]
 impl PlatformHarness for Sending {
     async fn open() -> Self {
@@ -80,16 +99,51 @@ impl PlatformHarness for Sending {
     }
 
     fn say(&mut self, number: u64, text: &str) -> BoxFuture<'static, Told> {
-        let routes = self.routes.clone().expect("somebody listens");
-        let body = said(number, text).to_string();
-        async move {
-            match ask(routes, signed(JSON, &body, SECRET, now())).await.0 {
-                StatusCode::OK => Told::Safe,
-                StatusCode::SERVICE_UNAVAILABLE => Told::TryAgain,
-                status => panic!("{status}"),
-            }
+        self.tell(&said(number, text))
+    }
+
+    fn trouble(&mut self, trouble: Trouble) -> Said {
+        self.vendor.meet_posts_with(trouble)
+    }
+
+    fn echo(&mut self, number: u64, whose: Whose) -> Said {
+        // What is heard of it is answered only when somebody has stored it.
+        tokio::spawn(self.tell(&echoed(number, whose)));
+        Said::Duly
+    }
+
+    fn say_in(&mut self, spot: Spot, number: u64, text: &str) -> Option<BoxFuture<'static, Told>> {
+        Some(self.tell(&said_in(spot, number, text)?))
+    }
+
+    fn spot(&self) -> Option<Spot> {
+        self.vendor.spot()
+    }
+
+    fn uploads(&self) -> Option<Vec<Vec<u8>>> {
+        Some(self.vendor.uploads())
+    }
+
+    async fn forge(&mut self, number: usize, forged: Forged) -> Option<u16> {
+        let body = match forged {
+            Forged::Event => said(99, "hello").to_string(),
+            Forged::Nonsense => "[".repeat(1000),
+        };
+        let mut request = match number {
+            0 => Request::post("/").body(Body::from(body.clone())).unwrap(),
+            1 => signed(JSON, &body, "another secret", now()),
+            2 => signed(JSON, &body, SECRET, now() - 301),
+            3 => signed(JSON, &format!("{body} "), SECRET, now()),
+            4 => signed(JSON, &body, SECRET, now()),
+            _ => return None,
+        };
+        match number {
+            // Signed, and changed after that.
+            3 => *request.body_mut() = Body::from(body),
+            4 => drop(request.headers_mut().remove("x-slack-request-timestamp")),
+            _ => {}
         }
-        .boxed()
+        Some(ask(self.routes.clone().expect("somebody listens"), request).await.0.as_u16())
     }
 
     async fn shown(&mut self) -> Shown {

@@ -13,7 +13,9 @@ use talaria_model::{Addressed, ChatKind, InboundKind};
 use talaria_platform::{
     Arrival, Arrivals, Committed, Found, Incoming, LinkError, Registration, Verdict,
 };
-use talaria_testkit::platform_contract::{PlatformHarness, Shown, Told};
+use talaria_testkit::platform_contract::{
+    PlatformHarness, Said, Shown, Spot, Told, Trouble, Whose,
+};
 use talaria_testkit::within;
 
 use super::super::Slack;
@@ -22,6 +24,51 @@ use super::{Bench, Lent, at, bench, commit, connect, message_of, post};
 
 /// Slack with connections.
 struct Connected(Vendor);
+
+impl Connected {
+    /// Slack tells of an event, and knows what becomes of it.
+    fn tell(&self, event: &Value) -> BoxFuture<'static, Told> {
+        let (connection, envelope) = self.0.world.deliver("events_api", event);
+        let world = self.0.world.clone();
+        async move {
+            world
+                .until("some word", |state| {
+                    let acked = |ack: &Value| ack["envelope_id"] == json!(envelope);
+                    if state.acks.iter().any(|(_, ack)| acked(ack)) {
+                        return Some(Told::Safe);
+                    }
+                    (!state.connections[connection].open).then_some(Told::TryAgain)
+                })
+                .await
+        }
+        .boxed()
+    }
+}
+
+/// A message of a program.
+pub(super) fn echoed(number: u64, whose: Whose) -> Value {
+    let mut echoed = said(number, "something");
+    let event = &mut echoed["event"];
+    match whose {
+        Whose::Ours => (event["user"], event["bot_id"]) = (json!("UBOT"), json!("BBOTT1")),
+        Whose::AnotherBots => {
+            (event["user"], event["bot_id"]) = (json!("UOTHER"), json!("BOTHER"));
+            event["app_id"] = json!("AOTHER");
+        }
+    }
+    echoed
+}
+
+/// What is said among several people. At the top of a channel an answer begins a thread, which is a place of
+/// its own.
+pub(super) fn said_in(spot: Spot, number: u64, text: &str) -> Option<Value> {
+    (spot == Spot::Thread).then(|| {
+        vendor::event(json!({
+            "type": "app_mention", "channel": "C1", "user": "U1", "text": format!("<@UBOT> {text}"),
+            "ts": vendor::ts(number), "thread_ts": vendor::THREAD, "team": "T1",
+        }))
+    })
+}
 
 #[async_trait(?Send)]
 impl PlatformHarness for Connected {
@@ -47,20 +94,28 @@ impl PlatformHarness for Connected {
     }
 
     fn say(&mut self, number: u64, text: &str) -> BoxFuture<'static, Told> {
-        let (connection, envelope) = self.0.world.deliver("events_api", &said(number, text));
-        let world = self.0.world.clone();
-        async move {
-            world
-                .until("some word", |state| {
-                    let acked = |ack: &Value| ack["envelope_id"] == json!(envelope);
-                    if state.acks.iter().any(|(_, ack)| acked(ack)) {
-                        return Some(Told::Safe);
-                    }
-                    (!state.connections[connection].open).then_some(Told::TryAgain)
-                })
-                .await
-        }
-        .boxed()
+        self.tell(&said(number, text))
+    }
+
+    fn trouble(&mut self, trouble: Trouble) -> Said {
+        self.0.meet_posts_with(trouble)
+    }
+
+    fn echo(&mut self, number: u64, whose: Whose) -> Said {
+        self.0.world.deliver("events_api", &echoed(number, whose));
+        Said::Duly
+    }
+
+    fn say_in(&mut self, spot: Spot, number: u64, text: &str) -> Option<BoxFuture<'static, Told>> {
+        Some(self.tell(&said_in(spot, number, text)?))
+    }
+
+    fn spot(&self) -> Option<Spot> {
+        self.0.spot()
+    }
+
+    fn uploads(&self) -> Option<Vec<Vec<u8>>> {
+        Some(self.0.uploads())
     }
 
     async fn shown(&mut self) -> Shown {

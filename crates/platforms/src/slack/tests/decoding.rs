@@ -3,13 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use talaria_model::{
-    AccountId, Addressed, Author, ChatKind, Inbound, InboundKind, MediaKind, Message, SenderKind,
-    Timestamp,
+    AccountId, Addressed, Author, Below, ChatKind, Inbound, InboundKind, MediaKind, Message,
+    SenderKind, Timestamp,
 };
 
-use super::super::decode::{
-    self, Commands, Habits, Heard, Part, Person, Room, Scene, Senseless, Us,
-};
+use super::super::decode::{self, Commands, Habits, Heard, Person, Room, Scene, Senseless, Us};
 use super::super::text::Names;
 use super::super::wire::{
     Envelope, Interaction, MessageEvent, Outer, SessionStopped, SlashCommand,
@@ -35,7 +33,6 @@ fn known() -> Known {
         habits: Habits {
             reply_in_thread: true,
             threads_in_dms: true,
-            strict_mention: false,
             slash_command: "talaria".into(),
             commands: Commands::of(&[
                 item("stop", &["cancel"]),
@@ -59,7 +56,7 @@ impl Known {
             },
             person: Person::default(),
             room: Room::default(),
-            part: Part::None,
+            has_spoken: false,
             is_shared: false,
             now: Timestamp::from_millis(1_700_000_000_000),
         }
@@ -293,24 +290,27 @@ fn what_nobody_says_is_nothing() {
 }
 
 #[test]
-fn a_reply_is_to_us_where_we_take_part_unless_only_mentions_count() {
+fn a_reply_says_whose_thread_it_is_in_and_is_to_us_only_by_a_mention() {
     let event: MessageEvent = serde_json::from_value(json!({ "type": "message", "channel": "C1",
         "channel_type": "channel", "user": "U1", "ts": "2.000001", "thread_ts": "1.000001",
         "parent_user_id": "UBOT", "text": "why?" }))
     .unwrap();
     let other = MessageEvent { parent_user_id: Some("U2".into()), ..event.clone() };
-    let addressed = |event: &MessageEvent, known: &Known, part| {
-        let scene = Scene { part, ..known.scene() };
+    let known = known();
+    let said = |event: &MessageEvent, has_spoken| {
+        let scene = Scene { has_spoken, ..known.scene() };
         let Ok(Heard::Event(inbound)) = decode::message(event, &scene) else { panic!() };
         let InboundKind::Said(message) = inbound.kind else { panic!() };
-        message.addressed
+        (message.addressed, inbound.source.below)
     };
-    let mut known = known();
-    assert_eq!(addressed(&event, &known, Part::None), Addressed::ToUs, "we began the thread");
-    assert_eq!(addressed(&other, &known, Part::None), Addressed::ToOthers);
-    assert_eq!(addressed(&other, &known, Part::Taken), Addressed::ToUs);
-    known.habits.strict_mention = true;
-    assert_eq!(addressed(&event, &known, Part::Taken), Addressed::ToOthers);
+    let first = MessageEvent { thread_ts: None, parent_user_id: None, ..event.clone() };
+    let mention = MessageEvent { text: "<@UBOT> why?".into(), ..other.clone() };
+    let (others, us) = (Addressed::ToOthers, Addressed::ToUs);
+    assert_eq!(said(&event, false), (others, Some(Below::Us)), "we began the thread");
+    assert_eq!(said(&other, false), (others, Some(Below::Others)));
+    assert_eq!(said(&other, true), (others, Some(Below::Us)));
+    assert_eq!(said(&mention, false), (us, Some(Below::Others)));
+    assert_eq!(said(&first, false), (others, None));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use futures::StreamExt;
 use serde_json::json;
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::{Addressed, Author, ChatKind, Inbound};
-use talaria_platform::{Arrival, Cursor, LinkError};
+use talaria_model::{Addressed, Author, Below, ChatKind, Inbound};
+use talaria_platform::{Arrival, Committed, Cursor, LinkError, Verdict};
 use talaria_testkit::scripted::{Fault, Reply};
 use talaria_testkit::within;
 
@@ -82,7 +82,7 @@ async fn threads_are_read_that_we_take_part_in_or_that_grew() {
     let (events, _) = bench.events(3).await;
     assert_eq!(texts(&events), ["a new topic", "in our thread", "below it"]);
     assert_eq!(events[1].to, known);
-    assert_eq!(message_of(&events[1]).addressed, Addressed::ToUs, "a thread of ours");
+    assert_eq!(events[1].source.below, Some(Below::Others), "whether it is ours, the gate decides");
 }
 
 #[tokio::test]
@@ -249,7 +249,6 @@ async fn whoever_is_first_asked_in_a_thread_is_told_what_was_said_in_it() {
     let (mut events, _) = bench.events(1).await;
     let event = bench.let_in(events.remove(0)).await;
     let message = message_of(&event);
-    assert_eq!(message.addressed, Addressed::ToUs, "we take part in it");
     assert!(message.overheard.is_empty(), "told once");
 }
 
@@ -289,7 +288,34 @@ async fn an_answer_to_something_we_began_says_what_it_answers() {
     let (mut events, _) = bench.events(1).await;
     let event = bench.let_in(events.remove(0)).await;
     let message = message_of(&event);
-    assert_eq!(message.addressed, Addressed::ToUs);
+    assert_eq!(event.source.below, Some(Below::Us));
     let quote = message.quote.as_ref().unwrap();
     assert_eq!((quote.text.as_str(), &quote.author), ("The build is *red*.", &Author::Us));
+}
+
+#[tokio::test]
+async fn a_stranger_who_calls_us_changes_nothing_for_those_who_are_let_in() {
+    let vendor = Vendor::open().await;
+    let world = vendor.world.clone();
+    let mut bench = returning(vendor, Lent::default()).await;
+    let call = |ts: &str, thread: Option<&str>, user: &str| {
+        event(json!({ "type": "message", "channel": "C1", "channel_type": "channel", "user": user,
+            "text": "<@UBOT> hello", "ts": ts, "thread_ts": thread, "parent_user_id": "U2" }))
+    };
+    let begun = "1700000001.000000";
+    world.write("C1", begun, None, "U2", "<@UBOT> hello");
+    world.deliver("events_api", &call(begun, None, "U2"));
+    let batch = bench.batch().await.unwrap();
+    assert_eq!(message_of(&batch.events[0]).addressed, Addressed::ToUs);
+    batch.ack.committed(Committed(vec![Verdict::Denied]));
+    world.deliver("events_api", &call("1700000002.000000", Some(begun), "U1"));
+    let (mut events, _) = bench.events(1).await;
+    assert_eq!(events[0].source.below, Some(Below::Others), "nobody has spoken with us there");
+    let event = bench.let_in(events.remove(0)).await;
+    let overheard: Vec<&str> =
+        message_of(&event).overheard.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(overheard, ["@talaria hello"], "what was said before is told");
+    world.deliver("events_api", &call("1700000003.000000", Some(begun), "U1"));
+    let (events, _) = bench.events(1).await;
+    assert_eq!(message_of(&events[0]).surroundings, None, "and told once");
 }

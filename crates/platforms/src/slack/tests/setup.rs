@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
-use talaria_platform::{Checked, ConnectError, Platform};
+use talaria_platform::{Checked, ConnectError, Platform, Registration, SettingsError};
 use talaria_testkit::scripted::{Fault, Reply};
 
 use super::super::Slack;
@@ -51,8 +51,8 @@ async fn what_is_wrong_is_said_with_what_to_do() {
         (with("bot_token", "xoxb-1,xoxb-1"), "two bot tokens"),
         (with("app_token", "xoxb-1"), "begins with xapp-"),
         (with("app_token", "xapp-wrong"), "not_allowed_token_type"),
-        (with("app_token", ""), "neither an app_token nor a signing_secret"),
-        (with("api_url", "slack"), "api_url"),
+        (with("app_token", ""), "app_token is missing, and so is signing_secret"),
+        (with("base_url", "slack"), "base_url"),
     ] {
         match check(settings.clone()).await {
             Err(ConnectError::Refused { problem, hint }) => {
@@ -112,6 +112,34 @@ async fn tokens_of_two_apps_are_refused() {
         }
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("connected"),
+    }
+}
+
+/// What is told without asking Slack: the setting, the fix, and no secret.
+#[test]
+fn what_cannot_connect_is_refused_before_anybody_is_asked() {
+    let both = json!({ "bot_token": "xoxb-SECRET", "app_token": "xapp-SECRET" });
+    let open = |changes: Value| {
+        let mut settings = both.clone();
+        settings.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        Registration::of::<Slack>().open(settings).map(drop)
+    };
+    assert_eq!(open(json!({})), Ok(()));
+    assert_eq!(open(json!({ "app_token": null, "signing_secret": "SECRET" })), Ok(()));
+    for (changes, setting, words) in [
+        (json!({ "app_token": null }), "app_token", "signing_secret"),
+        (json!({ "app_token": "" }), "app_token", "Socket Mode"),
+        (json!({ "app_token": "xoxb-SECRET" }), "app_token", "xapp-"),
+        (json!({ "bot_token": "xapp-SECRET" }), "bot_token", "xoxb-"),
+        (json!({ "bot_token": "xoxb-SECRET,SECRET" }), "bot_token", "xoxb-"),
+        (json!({ "bot_token": "," }), "bot_token", "0 tokens"),
+        (json!({ "base_url": "slack.com" }), "base_url", "https://slack.com/api/"),
+    ] {
+        let error = open(changes.clone()).unwrap_err();
+        let told = error.to_string();
+        let named = matches!(&error, SettingsError::Unusable { setting: it, .. } if it == setting);
+        assert!(named && told.contains(words), "{changes}: {told}");
+        assert!(!told.contains("SECRET"), "{changes}: {told}");
     }
 }
 

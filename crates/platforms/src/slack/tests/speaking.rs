@@ -7,12 +7,14 @@ use futures::StreamExt;
 use serde_json::json;
 use talaria_clock::{Clock, Sleep, SystemClock};
 use talaria_model::{
-    Act, ChatKind, Choice, ChoiceId, Content, Media, MediaKind, MessageId, Progress, Timestamp,
+    Act, ChatKind, Choice, ChoiceId, Content, Media, MediaKind, MessageId, Progress, SenderId,
+    Timestamp, Whispers,
 };
-use talaria_platform::{FetchError, Found, SendError};
+use talaria_platform::{FetchError, Found, Platform, SendError};
 use talaria_testkit::scripted::{Fault, Reply};
 
-use super::vendor::{Upload, Vendor, said};
+use super::super::Slack;
+use super::vendor::{Upload, Vendor, event, said};
 use super::{Bench, Lent, act, at, bench, connect, file, message_of, post};
 
 fn home() -> talaria_model::Address {
@@ -396,4 +398,73 @@ async fn a_file_that_slack_does_not_hand_out_is_refused() {
     bench.vendor.http.fault("files.info", Fault::Instead(Reply::status(503, "")));
     let fetched = bench.library.fetch(&picture()).await.map(drop);
     assert!(matches!(fetched, Err(FetchError::Unreachable { .. })));
+}
+
+/// What concerns one person in a channel.
+fn whisper(thread: Option<&'static str>, delivery: u32) -> talaria_model::Outbound {
+    let content =
+        Content { whispered_to: Some(SenderId::literal("U1")), ..Content::text("**Queued**") };
+    act(at("C1", ChatKind::Group, thread), delivery, Act::Post(content))
+}
+
+#[tokio::test]
+async fn what_concerns_one_person_is_read_by_nobody_else() {
+    let mut bench = bench().await;
+    let world = bench.vendor.world.clone();
+    let thread = "1700000001.000100";
+    let sent = bench.outgoing.send(&whisper(Some(thread), 1)).await.unwrap();
+    assert_eq!(sent.message, None, "it cannot be named");
+    world.deliver(
+        "events_api",
+        &event(json!({ "type": "message", "channel": "C1", "channel_type": "channel",
+            "user": "U1", "text": "<@UBOT> and?", "ts": "1700000002.000100", "thread_ts": thread,
+            "parent_user_id": "U1" })),
+    );
+    bench.event().await;
+    bench.outgoing.send(&whisper(Some(thread), 2)).await.unwrap();
+    let of_another_workspace = SenderId::literal("T2:U2");
+    let content = Content { whispered_to: Some(of_another_workspace), ..Content::text("hm") };
+    let to = at("C1", ChatKind::Group, None);
+    bench.outgoing.send(&act(to, 3, Act::Post(content))).await.unwrap();
+    let whispered: Vec<_> = world.lock().whispers.clone();
+    let whispered: Vec<_> = whispered
+        .iter()
+        .map(|one| (one.user.as_str(), one.thread.as_deref(), one.text.as_str()))
+        .collect();
+    // Slack shows nothing in a thread in which nobody has answered yet.
+    let queued = "*Queued*";
+    assert_eq!(whispered, [("U1", None, queued), ("U1", Some(thread), queued), ("U2", None, "hm")]);
+    assert!(world.lock().messages.is_empty());
+    let found = bench.outgoing.find(&whisper(None, 9)).await;
+    assert!(matches!(found, Ok(Found::Unknown)), "nobody can look for it: {found:?}");
+}
+
+#[tokio::test]
+async fn everybody_reads_what_slack_does_not_whisper() {
+    let bench = bench().await;
+    let world = bench.vendor.world.clone();
+    let refuse = |code: &str| {
+        let reply = Reply::json(&json!({ "ok": false, "error": code }));
+        bench.vendor.http.fault("chat.postEphemeral", Fault::Instead(reply));
+    };
+    for (number, code) in (1..).zip(["user_not_in_channel", "restricted_action", "unknown_method"])
+    {
+        refuse(code);
+        let sent = bench.outgoing.send(&whisper(None, number)).await.unwrap();
+        let posted = world.message(sent.message.unwrap().as_str()).unwrap();
+        assert_eq!((posted.chat.as_str(), posted.text.as_str()), ("C1", "*Queued*"), "{code}");
+    }
+    refuse("fatal_error");
+    let unsure = bench.outgoing.send(&whisper(None, 7)).await.unwrap_err();
+    assert!(matches!(unsure, SendError::Unconfirmed { .. }), "{unsure}");
+    assert_eq!(world.lock().messages.len(), 3, "what may have been read is not said aloud");
+    assert!(world.lock().whispers.is_empty());
+}
+
+#[test]
+fn nothing_is_whispered_where_there_is_nobody_else() {
+    let settings = || serde_json::from_value(json!({ "bot_token": "xoxb-1" })).unwrap();
+    let can = |kind| Slack::capabilities(&settings(), kind).whispers;
+    assert_eq!(can(ChatKind::Dm), Whispers::Never);
+    assert_eq!(can(ChatKind::Group), Whispers::Shown);
 }

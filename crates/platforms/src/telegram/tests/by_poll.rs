@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use talaria_platform::Registration;
-use talaria_testkit::platform_contract::{Kind, PlatformHarness, Shown, Told};
+use talaria_testkit::platform_contract::{
+    Kind, PlatformHarness, Said, Shown, Spot, Told, Trouble, Whose,
+};
+use talaria_testkit::vendors::telegram::Room;
 use tokio::sync::watch;
 
 use super::vendor::{Asked, Fault, refusal};
@@ -52,6 +55,60 @@ pub(super) fn shown_of(Asked { method, body, message }: Asked) -> Shown {
     Shown { kind, id, text: text.unwrap_or_default().to_owned() }
 }
 
+/// A message of a program.
+pub(super) fn echoed(number: i64, whose: Whose) -> Value {
+    let mut update = said(number, "something");
+    update["message"]["from"] = match whose {
+        Whose::Ours => json!({ "id": 42, "is_bot": true, "first_name": "Tally" }),
+        Whose::AnotherBots => json!({ "id": 43, "is_bot": true, "first_name": "Other" }),
+    };
+    update
+}
+
+/// What is said among several people.
+pub(super) fn said_in(vendor: &Vendor, spot: Spot, number: i64, text: &str) -> Value {
+    let room = match spot {
+        Spot::Group => Room::Group(GROUP),
+        Spot::Thread => Room::Topic(GROUP, 7),
+    };
+    let mut update = vendor.said_in(room, 250_918_540, text);
+    (update["update_id"], update["message"]["message_id"]) = (json!(number), json!(number));
+    update
+}
+
+/// Where the last message was sent.
+pub(super) fn spot(vendor: &Vendor) -> Option<Spot> {
+    let last = vendor.asked("sendMessage").pop()?;
+    match (&last["chat_id"], &last["message_thread_id"]) {
+        (chat, topic) if *chat == json!(GROUP) && *topic == json!(7) => Some(Spot::Thread),
+        (chat, Value::Null) if *chat == json!(GROUP) => Some(Spot::Group),
+        _ => None,
+    }
+}
+
+const GROUP: i64 = -1_001_234_567_890;
+
+impl Polled {
+    /// Telegram tells of an update, and knows what becomes of it.
+    fn tell(&mut self, number: i64, update: Value) -> BoxFuture<'static, Told> {
+        // What was not confirmed Telegram delivers again by itself.
+        let is_new = self.vendor.truth().is_confirmed(number);
+        if is_new {
+            self.vendor.push(update);
+        }
+        let known = self.vendor.state.clone();
+        let mut held = self.held.clone();
+        async move {
+            tokio::select! {
+                biased;
+                () = known.until(|truth| truth.is_confirmed(number)) => Told::Safe,
+                _ = held.wait_for(|held| !held) => Told::TryAgain,
+            }
+        }
+        .boxed()
+    }
+}
+
 #[async_trait(?Send)]
 impl PlatformHarness for Polled {
     async fn open() -> Self {
@@ -80,21 +137,31 @@ impl PlatformHarness for Polled {
 
     fn say(&mut self, number: u64, text: &str) -> BoxFuture<'static, Told> {
         let number = 700_000 + i64::try_from(number).unwrap();
-        // What was not confirmed Telegram delivers again by itself.
-        let is_new = self.vendor.truth().is_confirmed(number);
-        if is_new {
-            self.vendor.push(said(number, text));
-        }
-        let known = self.vendor.state.clone();
-        let mut held = self.held.clone();
-        async move {
-            tokio::select! {
-                biased;
-                () = known.until(|truth| truth.is_confirmed(number)) => Told::Safe,
-                _ = held.wait_for(|held| !held) => Told::TryAgain,
-            }
-        }
-        .boxed()
+        self.tell(number, said(number, text))
+    }
+
+    fn trouble(&mut self, trouble: Trouble) -> Said {
+        self.vendor.meet_posts_with(trouble)
+    }
+
+    fn echo(&mut self, number: u64, whose: Whose) -> Said {
+        let number = 700_000 + i64::try_from(number).unwrap();
+        self.vendor.push(echoed(number, whose));
+        Said::Duly
+    }
+
+    fn say_in(&mut self, spot: Spot, number: u64, text: &str) -> Option<BoxFuture<'static, Told>> {
+        let number = 700_000 + i64::try_from(number).unwrap();
+        let update = said_in(&self.vendor, spot, number, text);
+        Some(self.tell(number, update))
+    }
+
+    fn spot(&self) -> Option<Spot> {
+        spot(&self.vendor)
+    }
+
+    fn uploads(&self) -> Option<Vec<Vec<u8>>> {
+        Some(self.vendor.truth().uploads.clone())
     }
 
     async fn shown(&mut self) -> Shown {

@@ -9,11 +9,13 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use talaria_model::{Inbound, InboundKind, Seq};
 use talaria_platform::{Registration, Surface};
-use talaria_testkit::platform_contract::{PlatformHarness, Shown, Told};
+use talaria_testkit::platform_contract::{
+    Forged, PlatformHarness, Said, Shown, Spot, Told, Trouble, Whose,
+};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-use super::by_poll::{shown_of, watched};
+use super::by_poll::{echoed, said_in, shown_of, spot, watched};
 use super::*;
 
 const SECRET: &str = "Aa0_-secret";
@@ -47,6 +49,22 @@ async fn status(routes: &Router, request: Request<Body>) -> StatusCode {
     routes.clone().oneshot(request).await.unwrap().status()
 }
 
+impl Calling {
+    /// Telegram calls with an update.
+    fn tell(&self, update: &Value) -> BoxFuture<'static, Told> {
+        let routes = self.routes.clone();
+        let request = call(Some(SECRET), update.to_string());
+        async move {
+            match status(&routes, request).await {
+                StatusCode::OK => Told::Safe,
+                StatusCode::SERVICE_UNAVAILABLE => Told::TryAgain,
+                status => panic!("{status}"),
+            }
+        }
+        .boxed()
+    }
+}
+
 #[async_trait(?Send)]
 impl PlatformHarness for Calling {
     async fn open() -> Self {
@@ -77,16 +95,47 @@ impl PlatformHarness for Calling {
     }
 
     fn say(&mut self, number: u64, text: &str) -> BoxFuture<'static, Told> {
-        let update = said(700_000 + i64::try_from(number).unwrap(), text);
-        let routes = self.routes.clone();
-        async move {
-            match status(&routes, call(Some(SECRET), update.to_string())).await {
-                StatusCode::OK => Told::Safe,
-                StatusCode::SERVICE_UNAVAILABLE => Told::TryAgain,
-                status => panic!("{status}"),
-            }
-        }
-        .boxed()
+        self.tell(&said(700_000 + i64::try_from(number).unwrap(), text))
+    }
+
+    fn trouble(&mut self, trouble: Trouble) -> Said {
+        self.vendor.meet_posts_with(trouble)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the vendor calls in a task of its own")]
+    fn echo(&mut self, number: u64, whose: Whose) -> Said {
+        // What is heard of it is answered only when somebody has stored it.
+        tokio::spawn(self.tell(&echoed(700_000 + i64::try_from(number).unwrap(), whose)));
+        Said::Duly
+    }
+
+    fn say_in(&mut self, spot: Spot, number: u64, text: &str) -> Option<BoxFuture<'static, Told>> {
+        let number = 700_000 + i64::try_from(number).unwrap();
+        Some(self.tell(&said_in(&self.vendor, spot, number, text)))
+    }
+
+    fn spot(&self) -> Option<Spot> {
+        spot(&self.vendor)
+    }
+
+    fn uploads(&self) -> Option<Vec<Vec<u8>>> {
+        Some(self.vendor.truth().uploads.clone())
+    }
+
+    async fn forge(&mut self, number: usize, forged: Forged) -> Option<u16> {
+        let body = match forged {
+            Forged::Event => said(1, "hello").to_string(),
+            Forged::Nonsense => "[".repeat(1000),
+        };
+        let secret = match number {
+            0 => None,
+            1 => Some(""),
+            2 => Some("Aa0_-secre"),
+            3 => Some("aA0_-SECRET"),
+            4 => Some("Aa0_-secretx"),
+            _ => return None,
+        };
+        Some(status(&self.routes, call(secret, body)).await.as_u16())
     }
 
     async fn shown(&mut self) -> Shown {

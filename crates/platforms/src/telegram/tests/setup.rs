@@ -1,7 +1,7 @@
 //! Setting up: what is asked, what is checked, and what is said about it.
 
 use talaria_model::{Capabilities, Drafts, Edits, Files, Idempotency, Marks, Typing};
-use talaria_platform::{Checked, ConnectError, Need, Secrecy};
+use talaria_platform::{Checked, ConnectError, Need, Registration, Secrecy, SettingsError};
 
 use super::vendor::refusal;
 use super::*;
@@ -67,6 +67,33 @@ async fn what_is_wrong_with_an_account_says_what_to_do() {
             Err(ConnectError::Refused { hint, .. }) => assert!(hint.contains(words), "{hint}"),
             other => panic!("{settings}: {other:?}"),
         }
+    }
+}
+
+/// What is told without asking Telegram: the setting, the fix, and no secret.
+#[test]
+fn what_cannot_connect_is_refused_before_anybody_is_asked() {
+    let open = |settings: Value| Registration::of::<Telegram>().open(settings).map(drop);
+    let webhook = |url: &str, secret: Value| json!({ "token": "42:abc", "webhook_url": url, "webhook_secret": secret });
+    assert_eq!(open(base()), Ok(()));
+    assert_eq!(open(webhook("https://a.example.org/x", json!("a-long_word"))), Ok(()));
+    for (settings, setting, words) in [
+        (json!({ "token": "SECRET" }), "token", "@BotFather"),
+        (json!({ "token": "" }), "token", "@BotFather"),
+        (json!({ "token": "42:SECRET key" }), "token", "@BotFather"),
+        (json!({ "token": "42:abc", "base_url": "ftp://x" }), "base_url", "https://host"),
+        (json!({ "token": "42:abc", "base_file_url": "x" }), "base_file_url", "https://host"),
+        (webhook("https://a.example.org/x", Value::Null), "webhook_secret", "long random word"),
+        (webhook("https://a.example.org/x", json!("SECRET word")), "webhook_secret", "letters"),
+        (webhook("http://a.example.org/x", json!("word")), "webhook_url", "https"),
+        (webhook("a.example.org", json!("word")), "webhook_url", "https"),
+        (webhook("https://a.example.org:9999/x", json!("word")), "webhook_url", "8443"),
+    ] {
+        let error = open(settings.clone()).unwrap_err();
+        let told = error.to_string();
+        let named = matches!(&error, SettingsError::Unusable { setting: it, .. } if it == setting);
+        assert!(named && told.contains(words), "{settings}: {told}");
+        assert!(!told.contains("SECRET"), "{settings}: {told}");
     }
 }
 

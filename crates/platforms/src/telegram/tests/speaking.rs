@@ -280,7 +280,8 @@ async fn the_menu_is_set_when_it_has_changed() {
     let vendor = Vendor::open().await;
     let folder = TempDir::new().unwrap();
     let token = talaria_model::Secret::new(TOKEN);
-    let client = Arc::new(Client::new(&vendor.url, None, token).unwrap());
+    let url = vendor.url.parse().unwrap();
+    let client = Arc::new(Client::new(&url, &url, token, 42).unwrap());
     let publish = |commands: Vec<MenuItem>| {
         let (client, folder) = (client.clone(), folder.path().to_owned());
         async move { menu::publish(client, &folder, &commands).await }

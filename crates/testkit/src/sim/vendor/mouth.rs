@@ -7,7 +7,7 @@ use futures::StreamExt;
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{
     Act, Capabilities, Content, Deletes, Files, Idempotency, Marks, Markup, MessageId, Outbound,
-    Receipt,
+    Receipt, Whispers,
 };
 use talaria_platform::{Fate, FileStore, Found, Outgoing, SendError};
 use talaria_render::{parse, render};
@@ -222,6 +222,9 @@ fn fits(content: &Content, can: &Capabilities) -> Result<(), SendError> {
     };
     if length > can.text.max as usize {
         return refused(format!("{length} characters are too many"));
+    }
+    if content.whispered_to.is_some() && can.whispers == Whispers::Never {
+        return refused("nobody can whisper here".into());
     }
     match can.files {
         Files::Never if !content.files.is_empty() => refused("no files here".into()),
