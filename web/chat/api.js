@@ -56,6 +56,9 @@ export const say = (id, message) => post(`${conversation(id)}/messages`, message
 export const press = (id, event, choice) => post(`${conversation(id)}/press`, { id: event, choice });
 export const stop = (id, event) => post(`${conversation(id)}/stop`, { id: event });
 
+export const people = () => request("/api/people");
+export const decide = (account, decision) => post(`/api/people/${encodeURIComponent(account)}`, decision);
+
 export function history(id, before, limit = 50) {
   const query = new URLSearchParams({ limit });
   if (before !== undefined) query.set("before", before);

@@ -7,6 +7,7 @@ import { Live } from "./live.js";
 import * as login from "./login.js";
 import * as outbox from "./outbox.js";
 import { dress } from "./page.js";
+import { People } from "./people.js";
 import { Sidebar } from "./sidebar.js";
 import { Title } from "./title.js";
 import { Transcript } from "./transcript.js";
@@ -37,6 +38,7 @@ const view = new View({ retry: outbox.retry, discard: outbox.discard, choose, ol
 const composer = new Composer({ send, stop });
 const sidebar = new Sidebar({ open: reveal, begin: () => go("") });
 const title = new Title({ rename });
+const people = new People();
 const live = new Live(heard, connection);
 
 async function start() {
@@ -61,6 +63,7 @@ async function enter(problem) {
   byId("app").hidden = false;
   composer.focus();
   live.open();
+  people.admitted = true;
 }
 
 async function begin(opening) {
@@ -74,6 +77,7 @@ async function begin(opening) {
 /** The login has ended. */
 function leave(problem) {
   live.close();
+  people.admitted = false;
   login.ask(problem, () => enter());
 }
 

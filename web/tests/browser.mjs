@@ -2,6 +2,7 @@
 //
 //   TALARIA_WEB_URL          the login link the gateway printed: http://127.0.0.1:PORT/#login=TOKEN
 //   TALARIA_RESTART_COMMAND  kills the gateway with SIGKILL and starts it again on the same home and port
+//   TALARIA_BRIDGE_PORT      where the account `bridge` (loopback) expects the program behind it
 //   TALARIA_SCREENSHOTS      a folder for screenshots
 //   CHROMIUM                 the browser, unless it is on the PATH
 
@@ -11,11 +12,13 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import { Bridge } from "./bridge.mjs";
 import { launch } from "./chromium.mjs";
 
 const LOGIN = process.env.TALARIA_WEB_URL;
 const RESTART = process.env.TALARIA_RESTART_COMMAND;
 const SCREENSHOTS = process.env.TALARIA_SCREENSHOTS;
+const bridge = new Bridge(Number(process.env.TALARIA_BRIDGE_PORT));
 assert.ok(LOGIN, "TALARIA_WEB_URL is not set");
 const ORIGIN = new URL(LOGIN).origin;
 const HOSTILE = readFileSync(new URL("hostile.txt", import.meta.url), "utf8").trim().split("\n");
@@ -31,6 +34,7 @@ const alarms = [];
 
 before(async () => {
   if (SCREENSHOTS) mkdirSync(SCREENSHOTS, { recursive: true });
+  await bridge.open();
   browser = await launch();
   context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light", locale: "en-GB" });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: ORIGIN });
@@ -39,6 +43,7 @@ before(async () => {
 
 after(async () => {
   await browser?.close();
+  bridge.close();
 });
 
 async function watched(where) {
@@ -434,6 +439,62 @@ check("the page is usable by keyboard and by ear", async () => {
   await page.locator("#search").focus();
   await page.keyboard.press("ArrowDown");
   assert.equal(await page.evaluate(() => document.activeElement.classList.contains("row")), true);
+});
+
+check("who asks on another account is let in and put out on the page, by keyboard", async () => {
+  const [button, dialog] = [page.locator("#people"), page.locator("#people-dialog")];
+  const [code, told] = [dialog.getByLabel("The code that they show you"), dialog.getByRole("status")];
+  const lookAgain = () => page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  assert.equal(await page.locator("#people .badge").isVisible(), false, "nobody waits");
+  const shown = /`([A-Z2-9]{8})`/.exec(await bridge.say("ann", "<img src=x onerror=alert(1)>", "hello"))[1];
+  await lookAgain();
+  await page.getByRole("button", { name: "People: 1 asks to be let in" }).waitFor();
+  assert.equal(await page.locator("#people .badge").innerText(), "1");
+  await button.focus();
+  await page.keyboard.press("Enter");
+  await dialog.getByRole("heading", { name: "bridge" }).waitFor();
+  await dialog.getByText("<img src=x onerror=alert(1)>").waitFor();
+  assert.equal(await dialog.locator("img").count(), 0, "a name is only text");
+  await shot("people");
+
+  await code.fill("AAAA-AAAA");
+  await code.press("Enter");
+  await told.filter({ hasText: "No open request has that code; 4 more wrong ones" }).waitFor();
+  await lookAgain();
+  assert.equal(await code.inputValue(), "AAAA-AAAA", "what is typed stays until it is right");
+  await code.fill(`${shown.slice(0, 4).toLowerCase()} ${shown.slice(4)}`);
+  await dialog.getByLabel("They are heard").selectOption("everywhere");
+  await code.press("Enter");
+  await told.filter({ hasText: "is let in on bridge, everywhere." }).waitFor();
+  assert.equal(await code.inputValue(), "");
+  await dialog.getByText("Nobody asks to be let in.").waitFor();
+  assert.equal(await page.locator("#people .badge").isVisible(), false);
+  assert.match(await bridge.heard("ann", 2), /You are let in/);
+  assert.notEqual(await bridge.say("ann", undefined, "hello again"), "", "the next message is answered");
+
+  await dialog.getByRole("button", { name: "Make a code" }).click();
+  await told.filter({ hasText: "Hand it on" }).waitFor();
+  const made = /Pairing code: ([A-Z2-9]{8})\./.exec(await told.innerText())[1];
+  await told.getByRole("button", { name: "Copy the code" }).click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), made);
+  assert.match(await bridge.say("ben", "Ben", made), /You are let in/);
+  await lookAgain();
+  await dialog.getByRole("button", { name: "Revoke Ben" }).waitFor();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shot("people-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  await dialog.getByRole("button", { name: "Revoke <img" }).click();
+  await told.filter({ hasText: "ann is not heard on bridge any more" }).waitFor();
+  assert.equal(await dialog.getByRole("button", { name: /^Revoke/ }).count(), 1);
+  const nameless = await dialog.evaluate((element) =>
+    [...element.querySelectorAll("button, input, select")]
+      .filter((control) => control.offsetParent)
+      .filter((control) => !(control.innerText?.trim() || control.getAttribute("aria-label") || control.labels?.length))
+      .map((control) => control.outerHTML));
+  assert.deepEqual(nameless, []);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "hidden" });
+  assert.equal(await page.evaluate(() => document.activeElement.id), "people", "the focus goes back");
 });
 
 check("a killed gateway loses nothing, and what was written meanwhile is sent once", async () => {

@@ -17,7 +17,12 @@ pub(crate) fn run(root: &Path, binary: &Path) -> Result<()> {
     shell::run(Command::new("npm").current_dir(&web).args(["run", "--silent", "test:unit"]))?;
 
     let port = free_port()?;
-    let config = format!("model: demo\nhttp:\n  listen: 127.0.0.1:{port}\n");
+    // Others can write on this account. The test itself is the program behind it.
+    let bridge = free_port()?;
+    let config = format!(
+        "model: demo\nhttp:\n  listen: 127.0.0.1:{port}\n\
+         accounts:\n  bridge:\n    platform: loopback\n    address: 127.0.0.1:{bridge}\n"
+    );
     let stage = Stage::new(binary, &config)?;
     let restart = restart_script(&stage)?;
     shell::run(&mut Command::new(&restart))?;
@@ -33,6 +38,7 @@ pub(crate) fn run(root: &Path, binary: &Path) -> Result<()> {
             .args(["run", "--silent", "test:browser"])
             .env("TALARIA_WEB_URL", link)
             .env("TALARIA_RESTART_COMMAND", &restart)
+            .env("TALARIA_BRIDGE_PORT", bridge.to_string())
             .env("TALARIA_SCREENSHOTS", &screenshots),
     );
     // The gateway belongs to a script and not to us, so it is ended by its own command.

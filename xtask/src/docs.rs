@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use talaria_session::{COMMANDS, Category, CommandSpec, WhileRunning, Who};
+use talaria_session::{
+    COMMANDS, Category, CommandSpec, Deed, Footing, Permission, Room, Surface, WhileRunning, Who,
+    permitted,
+};
 
 use crate::{platform_pages, shell};
 
@@ -26,6 +29,7 @@ fn documents() -> Vec<Document> {
         document("docs/reference/config.md", reference),
         document("docs/reference/cli.md", cli),
         document("docs/reference/commands.md", commands),
+        document("docs/access.md", access),
         document(&format!("{}/README.md", platform_pages::FOLDER), |_| {
             Ok(platform_pages::overview(talaria_platforms::ALL))
         }),
@@ -100,6 +104,12 @@ fn cli(root: &Path) -> Result<String> {
         &["sessions", "export"],
         &["sessions", "rename"],
         &["sessions", "prune"],
+        &["pair", "list"],
+        &["pair", "approve"],
+        &["pair", "revoke"],
+        &["pair", "issue"],
+        &["pair", "clear"],
+        &["audit"],
         &["config", "show"],
         &["config", "explain"],
         &["config", "check"],
@@ -125,12 +135,76 @@ list that the gateway itself goes by; `/help` shows what you may use where you a
   administrators. `_` and `-` are the same, and `/stop@yourbot` is `/stop`.
 - A line that begins with a space, or with a path such as `/etc/hosts`, is no command.
 - *Who*: administrators are named in `accounts.<name>.allow_admin_from`, and in groups in
-  `group_allow_admin_from`. In the web chat and in the terminal it is you. Once an administrator is
-  named, the others may use `/help`, `/whoami` and what `user_allowed_commands` lists.
+  `group_allow_admin_from`. In the web chat and in the terminal it is you. As long as nobody is named,
+  whoever is listed in `allow` is one; once somebody is, the others may use `/help`, `/whoami`, `/stop` for a turn of their own, and what
+  `user_allowed_commands` lists. [Who may do what](../access.md) is the whole table.
 - *During an answer*: **at once** goes ahead of everything that waits; **in turn** is obeyed when its
   place in the order of what was said comes; **refused** would change what the answer is made of.
 - Commands of your own: `quick_commands` in the [configuration](config.md).
 ";
+
+const ACCESS_INTRODUCTION: &str = "\
+# Who may do what
+
+Nobody is heard unless a rule lets them in. Made by `cargo xtask docs` from the table that the gateway
+itself goes by.
+
+**Who somebody is** is decided by the first of these rules that fits, by the id that the platform never
+changes:
+
+| rule | footing |
+|---|---|
+| the policy of such a chat (`dm_policy`, `group_policy`) is `disabled` | nobody |
+| the platform has authenticated the operator: the web page, the terminal | the operator |
+| on `accounts.<name>.allow`; in direct chats on `allow_from`, elsewhere on `group_allow_from` | on the list |
+| has a role that the account names | on the list |
+| on `access.allow` | on the list |
+| was let in by pairing: in direct chats, or everywhere if the operator said so | a paired guest |
+| everybody is let in: `allow_everyone` of the account or of `access` | a guest |
+| none of these | a stranger |
+
+Whoever is let in and named in `allow_admin_from` (elsewhere `group_allow_admin_from`) is an administrator
+there. As long as nobody is named, whoever is on the list is; who was paired or is a guest is not. Whoever
+speaks in the name of a group or a channel is a guest at most, because that can be several people.
+
+A stranger who writes in a direct chat is ignored, or gets one answer with a pairing code, as
+`unauthorized_dm_behavior` says. In chats of several people, strangers are met with silence. Who asks is let in
+with `talaria pair`, with `/pair`, or under *People* on the web page ([Web chat](platforms/web.md)).
+
+**What they may do**, looked up again whenever something of theirs is taken up: *named* is what
+`user_allowed_commands` lists, *role* what the person's role in `people` grants
+([People](people.md)). `/help` and `/whoami` are everybody's who is heard. Whose `/stop`, `/approve` and `/deny`
+count is said by rows of their own; to stop another's turn takes the command.
+";
+
+fn access(_: &Path) -> Result<String> {
+    let mut text = String::from(ACCESS_INTRODUCTION);
+    for (surface, room, title) in [
+        (Surface::Platform, Room::Direct, "In a direct chat of a platform"),
+        (Surface::Platform, Room::Group, "In any other chat of a platform"),
+        (Surface::Own, Room::Direct, "On the web page and in the terminal"),
+    ] {
+        text.push_str(&format!("\n## {title}\n\n|"));
+        for footing in Footing::ALL {
+            text.push_str(&format!(" | {}", footing.title()));
+        }
+        text.push_str(&format!(" |\n|---{}|\n", "|---".repeat(Footing::ALL.len())));
+        for deed in Deed::ALL {
+            text.push_str(&format!("| {}", deed.title()));
+            for footing in Footing::ALL {
+                text.push_str(match permitted(surface, deed, footing, room) {
+                    Permission::Granted => " | yes",
+                    Permission::IfNamed => " | named",
+                    Permission::ByRole => " | role",
+                    Permission::IfNamedOrByRole => " | named, role",
+                    Permission::Refused => " | –",
+                });
+            }
+            text.push_str(" |\n");
+        }
+    }
+    Ok(text)
+}
 
 fn commands(_: &Path) -> Result<String> {
     let mut text = String::from(COMMANDS_INTRODUCTION);

@@ -13,6 +13,9 @@ const AIMOCK: &str = "@copilotkit/aimock@1.43.0";
 /// Reads `deny.toml`.
 const CARGO_DENY: &str = "0.20.2";
 
+/// Reads `.cargo/mutants.toml`.
+const CARGO_MUTANTS: &str = "27.1.0";
+
 /// Where installed programs are kept between runs.
 pub(crate) fn tools(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
@@ -114,18 +117,29 @@ fn once(
 
 /// The reader of `deny.toml`, from the system or built once.
 pub(crate) fn cargo_deny(root: &Path) -> Result<PathBuf> {
-    if shell::exists("cargo-deny") {
-        return Ok("cargo-deny".into());
+    cargo_command(root, "cargo-deny", CARGO_DENY, &["--no-default-features"])
+}
+
+/// Changes the code in small ways and looks whether a test notices.
+pub(crate) fn cargo_mutants(root: &Path) -> Result<PathBuf> {
+    cargo_command(root, "cargo-mutants", CARGO_MUTANTS, &[])
+}
+
+/// A command of cargo's: the one that is there, or one that is built from its source.
+fn cargo_command(root: &Path, name: &str, version: &str, features: &[&str]) -> Result<PathBuf> {
+    if shell::exists(name) {
+        return Ok(name.into());
     }
-    let folder = tools(root).join(format!("cargo-deny-{CARGO_DENY}"));
-    let program = folder.join("bin/cargo-deny");
+    let folder = tools(root).join(format!("{name}-{version}"));
+    let program = folder.join("bin").join(name);
     if !program.exists() {
-        let version = format!("cargo-deny@{CARGO_DENY}");
-        // Unoptimized, because it runs for a second and would be built for minutes.
-        let install = ["install", "--locked", "--debug", "--no-default-features", &version];
+        let version = format!("{name}@{version}");
+        // Unoptimized, because it does little itself and would be built for minutes.
+        let install = ["install", "--locked", "--debug", &version];
         let build = folder.join("build");
         shell::run(
             shell::cargo(root, &install)
+                .args(features)
                 .env("CARGO_PROFILE_DEV_DEBUG", "0")
                 .env_remove("CARGO_TARGET_DIR")
                 .arg("--root")

@@ -1,12 +1,14 @@
 //! The project's own commands, one each: `cargo xtask test`, `cargo xtask docs`, `cargo xtask bench`.
 #![forbid(unsafe_code)]
 
+mod attack;
 mod bench;
 mod browser;
 mod deny;
 mod docs;
 mod fuzz;
 mod installed;
+mod mutants;
 mod planted;
 mod platform;
 mod platform_pages;
@@ -38,12 +40,16 @@ enum Command {
     Tidy,
     /// Write the generated documents again
     Docs,
+    /// Try every case of the attack list against the binary, and write the table
+    Attack(attack::Options),
     /// Measure the release binary beside a floor that is measured in the same run
     Bench(bench::Options),
     /// Run the gateway in a simulated world: seeds, and every point at which it can die
     Sim(sim::Options),
     /// Switch on bugs that were planted on purpose, one by one, and look whether each is found
     Planted(planted::Options),
+    /// Change the code that decides who may do what in small ways, and look whether a test notices
+    Mutants(mutants::Options),
     /// Begin a platform
     #[command(subcommand)]
     Platform(platform::Action),
@@ -65,9 +71,11 @@ fn main() -> Result<()> {
         Command::Test(options) => test::run(&root, &options),
         Command::Tidy => tidy::run(&root),
         Command::Docs => docs::write(&root),
+        Command::Attack(options) => attack::run(&root, &options),
         Command::Bench(options) => bench::run(&root, &options),
         Command::Sim(options) => sim::run(&root, &options),
         Command::Planted(options) => planted::run(&root, &options),
+        Command::Mutants(options) => mutants::run(&root, &options),
         Command::Platform(action) => platform::run(&root, &action),
         Command::Torture(options) => torture::run(&root, &options),
         Command::Fuzz(options) => fuzz::run(&root, &options),

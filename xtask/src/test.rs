@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::{browser, deny, docs, fuzz, planted, real_servers, shell, sim, soak, tidy, trio};
+use crate::{
+    attack, browser, deny, docs, fuzz, planted, real_servers, shell, sim, soak, tidy, trio,
+};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -34,6 +36,8 @@ enum Part {
     Soak,
     /// The binary with Telegram, Discord and Slack at once while everything goes wrong
     Trio,
+    /// The attack list against the binary
+    Attack,
     /// Models and platforms against servers that nobody here wrote
     Servers,
     /// The web chat in Chromium
@@ -41,7 +45,7 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Lint,
         Self::Rust,
         Self::Deny,
@@ -49,6 +53,7 @@ impl Part {
         Self::Fuzz,
         Self::Soak,
         Self::Trio,
+        Self::Attack,
         Self::Servers,
         Self::Browser,
     ];
@@ -96,6 +101,10 @@ fn test(root: &Path, part: Part) -> Result<()> {
         Part::Trio => {
             build(root)?;
             trio::run_short(root, &shell::built(root, "debug"))
+        }
+        Part::Attack => {
+            build(root)?;
+            attack::run_all(root, &shell::built(root, "debug"))
         }
         Part::Servers => {
             build(root)?;

@@ -8,14 +8,19 @@ use std::time::Duration;
 use futures::stream::{self, Stream};
 use serde::{Deserialize, Serialize};
 use talaria_clock::rfc3339;
-use talaria_model::{AccountId, Cost, EntryBody, FileRef, SessionId, Timestamp, Usage};
+use talaria_model::{AccountId, Cost, EntryBody, FileRef, Grant, SessionId, Timestamp, Usage};
+use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{ResetReason, Retired, SessionKey};
 use talaria_store::{
-    Kept, Life, Named, Presence, Reading, Recorded, SearchScope, Spoken, Store, StoreError,
-    Summary, Wanted, is_spared,
+    AuditDeed, Audited, Kept, Life, MOST_GRANTS, Named, Presence, Reading, Recorded, SearchScope,
+    Spoken, Store, StoreError, Summary, Wanted, is_spared,
 };
 
 use crate::api;
+use crate::guests::OPERATOR;
+
+/// More who spent something are not told at once; people come first.
+const MOST_SPENDERS: usize = 1000;
 
 /// More than this nobody reads.
 const MOST: usize = 1000;
@@ -25,6 +30,9 @@ const PAGE: usize = 200;
 
 /// Conversations that are named when a name fits several of them.
 const NAMED: usize = 10;
+
+/// The shortest beginning of an id that is taken for it.
+const SHORTEST_ID: usize = 6;
 
 /// The longest title, in characters.
 const LONGEST_TITLE: usize = 100;
@@ -261,9 +269,102 @@ pub async fn prune(
         }
         Pruning::ForGood => {
             let sessions = store.forget_lives(since, spare).await?;
+            if sessions > 0 {
+                let detail = format!("{sessions} in which nothing was said for long");
+                let deed = AuditDeed::SessionsForgotten;
+                record(store, now, deed, "conversations".into(), detail).await?;
+            }
             let freed = store.shrink().await?;
             Ok(api::Pruned { dry_run: false, sessions, some: Vec::new(), freed })
         }
+    }
+}
+
+/// Records that a conversation leaves the gateway.
+pub async fn record_export(
+    store: &dyn Store,
+    life: &Life,
+    now: Timestamp,
+) -> Result<(), AnswerError> {
+    let subject = life.past.id.to_string();
+    record(store, now, AuditDeed::SessionExported, subject, life.key.account.to_string()).await
+}
+
+async fn record(
+    store: &dyn Store,
+    now: Timestamp,
+    deed: AuditDeed,
+    subject: String,
+    detail: String,
+) -> Result<(), AnswerError> {
+    let audited = Audited { actor: OPERATOR.to_owned(), deed, subject, detail };
+    Ok(store.audit(now, vec![audited]).await?)
+}
+
+/// What was approved for good, the newest first.
+pub async fn approvals(store: &dyn Store) -> Result<Vec<api::Granted>, AnswerError> {
+    Ok(store.grants(MOST_GRANTS).await?.into_iter().map(granted).collect())
+}
+
+/// Who spent how much in a day.
+pub async fn spending(store: &dyn Store, day: Day) -> Result<Vec<api::Spending>, AnswerError> {
+    let row = |(payer, spent): (Payer, Spent)| {
+        let (kind, account, name) = match payer {
+            Payer::Person(name) => (api::PayerKind::Person, String::new(), name),
+            Payer::Sender(account, sender) => {
+                (api::PayerKind::Sender, account.to_string(), sender.to_string())
+            }
+            Payer::Chat(account, chat) => {
+                (api::PayerKind::Chat, account.to_string(), chat.to_string())
+            }
+        };
+        let Spent { messages, tokens, micros } = spent;
+        let spent = api::Spent { messages, tokens, cost_micros: micros };
+        api::Spending { kind, account, name, spent }
+    };
+    Ok(store.spending(day, MOST_SPENDERS).await?.into_iter().map(row).collect())
+}
+
+/// Takes back what was approved for good, by its id or the beginning of it.
+pub async fn revoke(
+    store: &dyn Store,
+    id: &str,
+    now: Timestamp,
+) -> Result<api::Granted, AnswerError> {
+    let id = id.trim().to_ascii_lowercase();
+    if id.len() < SHORTEST_ID {
+        let text = format!("an id needs at least {SHORTEST_ID} digits");
+        return Err(AnswerError::Request(text));
+    }
+    let grants = store.grants(MOST_GRANTS).await?;
+    let mut meant = grants.into_iter().filter(|grant| grant.digest.to_string().starts_with(&id));
+    match (meant.next(), meant.next()) {
+        (None, _) => Err(AnswerError::Missing(format!("nothing with the id {id} is approved"))),
+        (Some(_), Some(_)) => {
+            Err(AnswerError::Conflict(format!("several ids begin with {id}; write more of it")))
+        }
+        (Some(grant), None) => match store.revoke_grant(&grant.digest).await? {
+            true => {
+                let subject = format!("{}:{}", grant.account, grant.sender);
+                let detail = format!("{} {}", grant.tool, grant.digest);
+                record(store, now, AuditDeed::ApprovalRevoked, subject, detail).await?;
+                Ok(granted(grant))
+            }
+            false => Err(AnswerError::Missing(format!("{id} is not approved any more"))),
+        },
+    }
+}
+
+fn granted(grant: Grant) -> api::Granted {
+    let Grant { digest, tool, account, sender, by, shown, at } = grant;
+    api::Granted {
+        id: digest.to_string(),
+        tool,
+        account: account.to_string(),
+        sender: sender.to_string(),
+        by: by.to_string(),
+        at: rfc3339(at),
+        shown,
     }
 }
 

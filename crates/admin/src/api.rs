@@ -133,6 +133,72 @@ pub struct Session {
     pub used: Used,
 }
 
+/// Something that was approved for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Granted {
+    /// Its id: what it does, as a digest.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The account it is done on.
+    pub account: String,
+    /// The sender in whose name it is done.
+    pub sender: String,
+    /// Who approved it.
+    pub by: String,
+    /// When, in UTC.
+    pub at: String,
+    /// What they were shown.
+    pub shown: String,
+}
+
+/// What somebody spent in a day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Spending {
+    /// What they are.
+    pub kind: PayerKind,
+    /// The account; empty for a person, who may have several.
+    pub account: String,
+    /// The name of a person, or the id of a sender or a chat.
+    pub name: String,
+    /// How much.
+    pub spent: Spent,
+}
+
+/// Who spends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PayerKind {
+    /// Somebody whom the configuration knows by name.
+    Person,
+    /// Somebody else, on an account.
+    Sender,
+    /// All who write in a chat.
+    Chat,
+}
+
+/// How much was spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Spent {
+    /// Messages that were answered.
+    pub messages: u64,
+    /// Tokens read and written.
+    pub tokens: u64,
+    /// Millionths of a US dollar, as far as prices are known.
+    pub cost_micros: u64,
+}
+
+/// How much may be spent in a day; what is absent is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Budget {
+    /// Messages that are answered.
+    pub messages: Option<u64>,
+    /// Tokens read and written.
+    pub tokens: Option<u64>,
+    /// Millionths of a US dollar.
+    pub cost_micros: Option<u64>,
+}
+
 /// Tokens and what they cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Used {
@@ -285,4 +351,97 @@ pub struct Reloaded {
 pub struct Problem {
     /// What is wrong.
     pub problem: String,
+}
+
+/// Who asks to be let in on an account and who was, or what came of letting somebody in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pairing {
+    /// The account.
+    pub account: String,
+    /// The code that was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Who was let in or put out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// As they call themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How many requests and codes were forgotten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forgotten: Option<u64>,
+    /// Who asks.
+    #[serde(default)]
+    pub requests: Vec<PairingRequest>,
+    /// Codes that are out, without the codes.
+    #[serde(default)]
+    pub codes: Vec<PairingCode>,
+    /// Who was let in.
+    #[serde(default)]
+    pub guests: Vec<Guest>,
+    /// Until when nobody is let in, because of too many wrong codes; in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locked_until: Option<String>,
+}
+
+/// Somebody who asks to be let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PairingRequest {
+    /// Their id.
+    pub sender: String,
+    /// As they call themselves.
+    pub name: Option<String>,
+    /// When they asked, in UTC.
+    pub asked: String,
+    /// Until when their code is good, in UTC.
+    pub expires: String,
+}
+
+/// A code that is out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PairingCode {
+    /// Who made it.
+    pub by: String,
+    /// Until when it is good, in UTC.
+    pub expires: String,
+    /// Whether whoever says it is heard in chats of several people, too.
+    pub everywhere: bool,
+}
+
+/// Somebody who was let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Guest {
+    /// Their id.
+    pub sender: String,
+    /// As they called themselves.
+    pub name: Option<String>,
+    /// Since when, in UTC.
+    pub since: String,
+    /// By whom.
+    pub by: String,
+    /// Whether they are heard in chats of several people, too.
+    pub everywhere: bool,
+}
+
+/// A row of the record of who was let in and what was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditRow {
+    /// Its place, from one on.
+    pub seq: u64,
+    /// When, in UTC.
+    pub at: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Who did it.
+    pub actor: String,
+    /// What.
+    pub deed: String,
+    /// To whom or what.
+    pub subject: String,
+    /// What else matters.
+    pub detail: String,
+    /// The digest of the row before.
+    pub previous: String,
+    /// The digest of this row and the one before.
+    pub hash: String,
 }

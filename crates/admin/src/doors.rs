@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::serve::ListenerExt;
 use talaria_gateway::Gateway;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use crate::listener::Local;
 use crate::pulse::Pulse;
@@ -89,11 +89,25 @@ impl OpenError {
     }
 }
 
+/// Connections that wait at the door. Whoever finds no room to wait tries again after a second.
+const WAITING: u32 = 4096;
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // A port that the last run listened on a moment ago is free.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
+}
+
 impl Doors {
     /// Opens both. The caller holds the lock on the home folder, so a socket that is already there
     /// was left behind by a run that died.
     pub async fn open(address: SocketAddr, socket: &Path) -> Result<Self, OpenError> {
-        let http = TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        let http = listen(address).map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => OpenError::Taken { address },
             _ => OpenError::Refused { address, source },
         })?;

@@ -3,12 +3,13 @@
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, Uri};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::{Json, Router};
 use talaria_gateway::Routes;
 use talaria_model::AccountId;
-use talaria_platform::Surface;
+use talaria_platform::{Peer, Surface};
 use tower::ServiceExt;
 
 use crate::api;
@@ -23,6 +24,54 @@ pub(crate) fn routes(mounted: Routes, pulse: Pulse) -> Router {
         .fallback(root)
         .with_state(mounted)
         .route("/healthz", get(health).with_state(pulse))
+        .layer(middleware::from_fn(read_one_way))
+}
+
+/// Refuses a path that two readers could read differently, before anybody decides by it.
+async fn read_one_way(request: Request, next: Next) -> Response {
+    match is_canonical(request.uri().path()) {
+        true => next.run(request).await,
+        false => StatusCode::BAD_REQUEST.into_response(),
+    }
+}
+
+/// Whether there is one way to read a path: nothing is empty, leads back, or is written as an escape that
+/// could be written plainly or would change where a part ends.
+fn is_canonical(path: &str) -> bool {
+    let mut parts = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        if matches!(part, "." | "..") || (part.is_empty() && !is_last) || !is_plain(part) {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_plain(part: &str) -> bool {
+    let mut bytes = part.bytes();
+    while let Some(byte) = bytes.next() {
+        let is_escaped_well = match byte {
+            b'%' => {
+                let digits = [bytes.next(), bytes.next()].map(|it| it.and_then(hex));
+                let [Some(high), Some(low)] = digits else { return false };
+                let meant = high << 4 | low;
+                !(meant.is_ascii_alphanumeric()
+                    || meant.is_ascii_control()
+                    || b"-._~/\\;%".contains(&meant))
+            }
+            b';' | b'\\' => false,
+            _ => true,
+        };
+        if !is_escaped_well {
+            return false;
+        }
+    }
+    true
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 async fn health(State(pulse): State<Pulse>) -> Response {
@@ -79,13 +128,49 @@ pub(crate) fn below(request: Request, segments: usize) -> Request<Body> {
         parts.uri = uri;
     }
     // The outer path's parameters would be taken for the inner path's.
+    let peer = parts.extensions.remove::<Peer>();
     parts.extensions.clear();
+    if let Some(peer) = peer {
+        parts.extensions.insert(peer);
+    }
     Request::from_parts(parts, body)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_can_be_read_one_way_only() {
+        for yes in
+            ["/", "", "/app.js", "/in/slack", "/in/slack/", "/in/b%C3%BCro/x", "/a%20b", "/~x/-_.y"]
+        {
+            assert!(is_canonical(yes), "{yes}");
+        }
+        for no in [
+            "//",
+            "/api//state",
+            "/a/../b",
+            "/..",
+            "/./a",
+            "/a/%2e%2e/b",
+            "/%2E",
+            "/in%2fslack",
+            "/in/a%5Cb",
+            "/in/%73lack",
+            "/in/slack;x",
+            "/a\\b",
+            "/%00",
+            "/%0d%0a",
+            "/%",
+            "/%2",
+            "/%zz",
+            "/%25",
+            "/%3b",
+        ] {
+            assert!(!is_canonical(no), "{no}");
+        }
+    }
 
     #[test]
     fn what_is_mounted_below_sees_the_rest_of_the_path_as_it_was_sent() {

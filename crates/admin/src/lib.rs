@@ -8,12 +8,14 @@
 pub mod answers;
 pub mod api;
 mod doors;
+pub mod guests;
 mod http;
 mod listener;
 mod local;
 mod moving;
 mod places;
 mod pulse;
+mod refusals;
 mod serve;
 
 pub use doors::{Doors, OpenError, Operator};

@@ -15,10 +15,12 @@ use talaria_clock::rfc3339;
 use talaria_gateway::{AccountState, Gateway};
 use talaria_model::{AccountId, SessionId};
 use talaria_platform::Surface;
+use talaria_session::budget::Day;
 use talaria_store::{Failed, Presence, Reading, Told};
 
 use crate::answers::{self, AnswerError, Listing, Pruning};
 use crate::doors::Operator;
+use crate::guests::{self, OPERATOR, Pairing};
 use crate::{api, http};
 
 /// How often it is looked whether a session has taken its new title, and how long it is waited between.
@@ -45,6 +47,11 @@ pub(crate) fn routes(desk: Desk) -> Router {
         .route("/v1/export", get(export))
         .route("/v1/rename", post(rename))
         .route("/v1/prune", post(prune))
+        .route("/v1/pair", post(pair))
+        .route("/v1/audit", get(audit))
+        .route("/v1/approvals", get(approvals))
+        .route("/v1/spending", get(spending))
+        .route("/v1/approvals/revoke", post(revoke))
         .route("/v1/reload", post(reload))
         .route("/v1/stop", post(stop))
         .route("/{account}/{*rest}", any(account))
@@ -155,6 +162,7 @@ async fn export(State(desk): State<Desk>, Query(wish): Query<Wish>) -> Result<Re
     let store = desk.gateway.store();
     let life = answers::named(store.as_ref(), &wish.name).await?;
     let reading = if wish.taken_back { Reading::Everything } else { Reading::Standing };
+    answers::record_export(store.as_ref(), &life, desk.gateway.clock().now()).await?;
     let lines = answers::export(store.clone(), life, reading).map(|line| {
         let mut bytes = serde_json::to_vec(&line)?;
         bytes.push(b'\n');
@@ -201,6 +209,40 @@ async fn written(desk: &Desk, life: &SessionId, title: &str) -> Result<api::Sess
     Err(AnswerError::Conflict(problem).into())
 }
 
+async fn approvals(State(desk): State<Desk>) -> Result<Json<Vec<api::Granted>>, Refusal> {
+    Ok(Json(answers::approvals(desk.gateway.store().as_ref()).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Daily {
+    day: i32,
+}
+
+async fn spending(
+    State(desk): State<Desk>,
+    Query(daily): Query<Daily>,
+) -> Result<Json<Vec<api::Spending>>, Refusal> {
+    let day = Day::numbered(daily.day);
+    Ok(Json(answers::spending(desk.gateway.store().as_ref(), day).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Meant {
+    id: String,
+}
+
+async fn revoke(
+    State(desk): State<Desk>,
+    Query(meant): Query<Meant>,
+) -> Result<Json<api::Granted>, Refusal> {
+    Ok(Json(
+        answers::revoke(desk.gateway.store().as_ref(), &meant.id, desk.gateway.clock().now())
+            .await?,
+    ))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Age {
@@ -217,6 +259,29 @@ async fn prune(
     let doing = if age.dry_run { Pruning::DryRun } else { Pruning::ForGood };
     let spare = desk.gateway.sessions_in_memory();
     Ok(Json(answers::prune(store, now, older_than, &spare, doing).await?))
+}
+
+async fn pair(
+    State(desk): State<Desk>,
+    Query(pairing): Query<Pairing>,
+) -> Result<Json<api::Pairing>, Refusal> {
+    let (account, gateway) = (pairing.account()?, &desk.gateway);
+    let done = gateway.pair(&account, &pairing.wish(), OPERATOR).await;
+    Ok(Json(guests::told(&account, done.map_err(AnswerError::from)?, gateway.clock().now())?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rows {
+    after: u64,
+    limit: usize,
+}
+
+async fn audit(
+    State(desk): State<Desk>,
+    Query(rows): Query<Rows>,
+) -> Result<Json<Vec<api::AuditRow>>, Refusal> {
+    Ok(Json(guests::audited(desk.gateway.store().as_ref(), rows.after, rows.limit).await?))
 }
 
 async fn reload(State(desk): State<Desk>) -> Result<Json<api::Reloaded>, Refusal> {

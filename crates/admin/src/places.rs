@@ -1,13 +1,16 @@
-//! Places for connections: so many at once, and whoever holds one for nothing gives it up first.
+//! Places for connections: so many at once, so many of them for one peer, and whoever holds one for
+//! nothing gives it up first.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use talaria_platform::Peer;
 use tokio::sync::Notify;
 
 /// The places of one listener.
 pub(crate) struct Places {
     room: usize,
+    each: usize,
     held: Mutex<Held>,
     /// A place was given back, or somebody began to do less.
     changed: Notify,
@@ -18,9 +21,12 @@ struct Held {
     /// Counts everything that happens here, so that what happened first is known without a clock.
     moments: u64,
     places: HashMap<u64, Holder>,
+    /// Connections whose place somebody else has by now, and which are not gone yet.
+    leaving: usize,
 }
 
 struct Holder {
+    peer: Option<Peer>,
     doing: Doing,
     since: u64,
     leave: Arc<Notify>,
@@ -35,38 +41,56 @@ pub(crate) enum Doing {
     Asking,
     /// It is being answered; nobody takes its place.
     Answered,
-    /// It was told to leave.
-    Leaving,
+}
+
+/// What came of trying to take a place.
+enum Taking {
+    Taken(Place),
+    /// Somebody has to do less first, or to be gone.
+    Wait,
+    /// It is their own places that are taken.
+    Away,
 }
 
 impl Places {
-    pub(crate) fn new(room: usize) -> Arc<Self> {
-        Arc::new(Self { room, held: Mutex::default(), changed: Notify::new() })
+    /// So much room in all, and so much for each peer.
+    pub(crate) fn new(room: usize, each: usize) -> Arc<Self> {
+        Arc::new(Self { room, each, held: Mutex::default(), changed: Notify::new() })
     }
 
-    /// A place for somebody who is at the door. When there is none, the connection that has done
-    /// nothing for the longest is told to leave, or else the one that has been asking for the
-    /// longest. One caller at a time.
-    pub(crate) async fn take(self: &Arc<Self>) -> Place {
+    /// A place for somebody who is at the door. When there is none, it is that of the connection that
+    /// has done nothing for the longest, or else of the one that has been asking for the longest.
+    /// Whoever has their share already can only have the place of one of their own; without such a one
+    /// they are turned away. One caller at a time.
+    pub(crate) async fn take(self: &Arc<Self>, peer: Option<Peer>) -> Option<Place> {
         loop {
-            if let Some(place) = self.try_take() {
-                return place;
+            match self.try_take(peer) {
+                Taking::Taken(place) => return Some(place),
+                Taking::Away => return None,
+                Taking::Wait => self.changed.notified().await,
             }
-            self.changed.notified().await;
         }
     }
 
-    fn try_take(self: &Arc<Self>) -> Option<Place> {
+    fn try_take(self: &Arc<Self>, peer: Option<Peer>) -> Taking {
         let mut held = self.lock();
-        if held.places.len() >= self.room {
-            held.dismiss_one();
-            return None;
+        let has_share = peer.is_some() && held.count(peer) >= self.each;
+        if has_share || held.places.len() >= self.room {
+            // So there are never more than twice as many connections as places.
+            if held.leaving >= self.room {
+                return Taking::Wait;
+            }
+            match held.dismiss_one(|holder| !has_share || holder.peer == peer) {
+                Dismissed::One => {}
+                Dismissed::Nobody if has_share => return Taking::Away,
+                Dismissed::Nobody => return Taking::Wait,
+            }
         }
         let since = held.moment();
         let leave = Arc::new(Notify::new());
-        let holder = Holder { doing: Doing::Nothing, since, leave: leave.clone() };
+        let holder = Holder { peer, doing: Doing::Nothing, since, leave: leave.clone() };
         held.places.insert(since, holder);
-        Some(Place { places: self.clone(), number: since, leave })
+        Taking::Taken(Place { places: self.clone(), number: since, leave })
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -80,17 +104,28 @@ impl Held {
         self.moments
     }
 
-    fn dismiss_one(&mut self) {
-        let leaving = |holder: &Holder| holder.doing == Doing::Leaving;
-        if self.places.values().any(leaving) {
-            return;
-        }
-        let movable = self.places.values_mut().filter(|holder| holder.doing < Doing::Answered);
-        if let Some(holder) = movable.min_by_key(|holder| (holder.doing, holder.since)) {
-            holder.doing = Doing::Leaving;
-            holder.leave.notify_one();
+    fn count(&self, peer: Option<Peer>) -> usize {
+        self.places.values().filter(|holder| holder.peer == peer).count()
+    }
+
+    fn dismiss_one(&mut self, among: impl Fn(&Holder) -> bool) -> Dismissed {
+        let movable = self.places.iter().filter(|(_, it)| it.doing < Doing::Answered && among(it));
+        let least = movable.min_by_key(|(_, holder)| (holder.doing, holder.since));
+        match least.map(|(number, _)| *number).and_then(|number| self.places.remove(&number)) {
+            None => Dismissed::Nobody,
+            Some(holder) => {
+                self.leaving += 1;
+                holder.leave.notify_one();
+                Dismissed::One
+            }
         }
     }
+}
+
+/// Who was told to leave.
+enum Dismissed {
+    One,
+    Nobody,
 }
 
 /// The right to one connection. Given back when it is dropped.
@@ -104,12 +139,8 @@ impl Place {
     pub(crate) fn does(&self, doing: Doing) {
         let mut held = self.places.lock();
         let since = held.moment();
-        match held.places.get_mut(&self.number) {
-            Some(holder) if holder.doing != Doing::Leaving => {
-                (holder.doing, holder.since) = (doing, since);
-            }
-            _ => return,
-        }
+        let Some(holder) = held.places.get_mut(&self.number) else { return };
+        (holder.doing, holder.since) = (doing, since);
         drop(held);
         self.places.changed.notify_one();
     }
@@ -122,7 +153,11 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.lock().places.remove(&self.number);
+        let mut held = self.places.lock();
+        if held.places.remove(&self.number).is_none() {
+            held.leaving -= 1;
+        }
+        drop(held);
         self.places.changed.notify_one();
     }
 }
@@ -132,16 +167,21 @@ mod tests {
     use super::*;
     use futures::FutureExt;
 
+    fn taken(places: &Arc<Places>, peer: Option<Peer>) -> Place {
+        match places.try_take(peer) {
+            Taking::Taken(place) => place,
+            Taking::Wait | Taking::Away => panic!("there is room"),
+        }
+    }
+
     /// Which of the holders was told to leave when one more came.
     fn dismissed(holders: &[&[Doing]]) -> Option<usize> {
-        let places = Places::new(holders.len());
-        let held: Vec<_> =
-            holders.iter().map(|_| places.try_take().expect("there is room")).collect();
+        let places = Places::new(holders.len(), holders.len());
+        let held: Vec<_> = holders.iter().map(|_| taken(&places, None)).collect();
         for (place, doings) in held.iter().zip(holders) {
             doings.iter().for_each(|doing| place.does(*doing));
         }
-        assert!(places.try_take().is_none());
-        assert!(places.try_take().is_none(), "asking twice dismisses nobody else");
+        let _newcomer = places.try_take(None);
         let told: Vec<_> =
             (0..held.len()).filter(|at| held[*at].taken().now_or_never().is_some()).collect();
         assert!(told.len() < 2, "{told:?}");
@@ -165,10 +205,36 @@ mod tests {
 
     #[test]
     fn a_place_given_back_is_there_for_the_next() {
-        let places = Places::new(1);
-        let first = places.try_take().expect("there is room");
-        assert!(places.take().now_or_never().is_none());
+        let places = Places::new(1, 1);
+        let first = taken(&places, None);
+        first.does(Doing::Answered);
+        assert!(places.take(None).now_or_never().is_none());
         drop(first);
-        assert!(places.take().now_or_never().is_some());
+        assert!(places.take(None).now_or_never().flatten().is_some());
+    }
+
+    #[test]
+    fn a_peer_has_its_share_and_takes_nobody_elses_place() {
+        let [greedy, other] = [1, 2].map(|last| Some(Peer::of([192, 0, 2, last].into())));
+        let places = Places::new(4, 2);
+        let others = taken(&places, other);
+        let held = [taken(&places, greedy), taken(&places, greedy)];
+        held.iter().for_each(|place| place.does(Doing::Asking));
+        let third = taken(&places, greedy);
+        assert!(held[0].taken().now_or_never().is_some(), "one of its own leaves");
+        assert!(others.taken().now_or_never().is_none());
+        let [_first, second] = held;
+        [&second, &third].into_iter().for_each(|place| place.does(Doing::Answered));
+        assert!(matches!(places.try_take(greedy), Taking::Away));
+        taken(&places, other);
+    }
+
+    #[test]
+    fn whoever_was_told_to_leave_has_to_be_gone_before_as_many_again_come() {
+        let places = Places::new(2, 2);
+        let mut all: Vec<Place> = (0..4).map(|_| taken(&places, None)).collect();
+        assert!(matches!(places.try_take(None), Taking::Wait));
+        drop(all.remove(0));
+        taken(&places, None);
     }
 }

@@ -1,8 +1,11 @@
 //! Serves connections, each for only so long as it is good for something: a request has to come in
 //! time, its body and its answer have to move, and when every place is taken, whoever holds one for
-//! nothing gives it up.
+//! nothing gives it up. Nobody gets more than a share of the places, and whoever is refused all the
+//! time waits for it.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -18,18 +21,22 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use talaria_clock::{Clock, Sleep};
+use talaria_platform::Peer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
 use crate::moving::Moving;
 use crate::places::{Doing, Place, Places};
+use crate::refusals::Refusals;
 
 /// What a connection may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Connections at the same time.
     pub(crate) connections: usize,
+    /// Of them, those of one peer.
+    pub(crate) each: usize,
     /// How long a request may take to say what it wants, counted from when we listen for it.
     pub(crate) head: Duration,
     /// How long a body or an answer may stand still.
@@ -40,7 +47,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 512,
-            head: Duration::from_secs(30),
+            // All who come by way of one proxy are one peer.
+            each: 256,
+            head: Duration::from_secs(10),
             // Longer than a page's stream is silent.
             still: Duration::from_secs(60),
         }
@@ -50,6 +59,32 @@ impl Default for Limits {
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 64 * 1024;
 
+/// Where a connection comes from.
+pub(crate) trait Origin {
+    /// Whose limits it counts for. Processes of this user have none.
+    fn peer(&self) -> Option<Peer>;
+}
+
+impl Origin for SocketAddr {
+    fn peer(&self) -> Option<Peer> {
+        Some(Peer::of(self.ip()))
+    }
+}
+
+impl Origin for PathBuf {
+    fn peer(&self) -> Option<Peer> {
+        None
+    }
+}
+
+/// What all connections of a listener share.
+struct House {
+    routes: Router,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+    refusals: Refusals,
+}
+
 /// Serves until it is dropped, which ends every connection.
 pub(crate) async fn serve<L>(
     mut listener: L,
@@ -58,39 +93,49 @@ pub(crate) async fn serve<L>(
     limits: Limits,
 ) -> Infallible
 where
-    L: Listener,
+    L: Listener<Addr: Origin>,
 {
-    let places = Places::new(limits.connections);
+    let places = Places::new(limits.connections, limits.each);
+    let refusals = Refusals::new(clock.clone());
+    let house = Arc::new(House { routes, clock, limits, refusals });
     let mut connections = JoinSet::new();
     loop {
         // Somebody has to be at the door before anybody is asked to leave.
-        let (stream, _) = listener.accept().await;
-        let place = places.take().await;
+        let (stream, origin) = listener.accept().await;
+        let peer = origin.peer();
+        let Some(place) = places.take(peer).await else { continue };
         while connections.try_join_next().is_some() {}
-        connections.spawn(connection(stream, place, routes.clone(), clock.clone(), limits));
+        connections.spawn(connection(stream, place, peer, house.clone()));
     }
 }
 
-async fn connection<S>(
-    stream: S,
-    place: Place,
-    routes: Router,
-    clock: Arc<dyn Clock>,
-    limits: Limits,
-) where
+async fn connection<S>(stream: S, place: Place, peer: Option<Peer>, house: Arc<House>)
+where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let place = Arc::new(place);
     let answer = service_fn(|request: Request<Incoming>| {
-        let (routes, place, clock) = (routes.clone(), place.clone(), clock.clone());
+        let (house, place) = (house.clone(), place.clone());
         async move {
-            let asking = Asking::begin(place.clone(), clock, limits.still);
-            let request = request.map(|body| Body::new(asking.through(body)));
+            let asking = Asking::begin(place.clone(), house.clock.clone(), house.limits.still);
+            let mut request = request.map(|body| Body::new(asking.through(body)));
+            if let Some(peer) = peer {
+                request.extensions_mut().insert(peer);
+            }
             let answered = Answered { place };
-            let response = routes.oneshot(request).await.unwrap_or_else(|never| match never {});
+            let answer = house.routes.clone().oneshot(request).await;
+            let response = answer.unwrap_or_else(|never| match never {});
+            if response.status().is_client_error()
+                && let Some(wait) = peer.and_then(|peer| house.refusals.count(peer))
+            {
+                // Somebody else may have the place meanwhile.
+                answered.place.does(Doing::Nothing);
+                house.clock.sleep(wait).await;
+            }
             Ok::<_, Infallible>(response.map(|body| AnswerBody { body, _answered: answered }))
         }
     });
+    let House { clock, limits, .. } = &*house;
     let stream = TokioIo::new(Moving::new(stream, clock.clone(), limits.still));
     let served = http1::Builder::new()
         .timer(ClockTimer(clock.clone()))

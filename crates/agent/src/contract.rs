@@ -1,5 +1,6 @@
 //! What an agent is to the gateway.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,38 @@ pub struct Turn {
     pub skills: Vec<String>,
     /// Whether somebody is there to be asked.
     pub attended: Attended,
+    /// Which tools may be used in this person's name.
+    pub tools: Permitted,
+}
+
+/// Which tools may be used in somebody's name. Asked when they are offered to the model and again whenever
+/// one is about to be called, because what somebody may do can change in between.
+#[derive(Clone)]
+pub struct Permitted(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl Permitted {
+    /// Those of which this is true.
+    pub fn by(permits: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(permits))
+    }
+
+    /// Whether the tool of that name may be used.
+    pub fn permits(&self, tool: &str) -> bool {
+        self.0(tool)
+    }
+}
+
+/// All of them.
+impl Default for Permitted {
+    fn default() -> Self {
+        Self::by(|_| true)
+    }
+}
+
+impl fmt::Debug for Permitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Permitted")
+    }
 }
 
 /// Whether a turn is handed all that was said before.

@@ -5,6 +5,7 @@
 //! gateway's to make the first one durable.
 #![forbid(unsafe_code)]
 
+mod approval;
 mod budget;
 mod builtin;
 mod compress;
@@ -15,6 +16,7 @@ pub mod media;
 mod ports;
 mod prefix;
 mod prompt;
+mod refused;
 mod situation;
 mod tool;
 pub mod tools;
@@ -22,16 +24,19 @@ mod voice;
 
 pub use budget::{Automatic, Budget};
 pub use builtin::{BuiltIn, Settings};
-pub use contract::{Agent, Events, History, Preview, Running, Turn};
+pub use contract::{Agent, Events, History, Permitted, Preview, Running, Turn};
 pub use emit::{Emitter, events};
 pub use llm::{
     Delta, Deltas, FinishReason, Models, NoModel, Part, Prompt, PromptMessage, Provider,
     ProviderError, Retry, ToolSpec,
 };
 pub use media::Roots;
-pub use ports::{Attachments, Memory, Recall};
+pub use ports::{AsksFirst, Attachments, Memory, Order, Program, Programs, Recall};
 pub use prefix::{PrefixLimits, Prefixes};
 pub use prompt::Sight;
+pub use refused::Refused;
 pub use situation::{Home, PlatformFacts, Privacy, Situation, digest, hide_chat};
-pub use tool::{EffectClass, Tool, ToolError, ToolOutput, ToolScope, Toolbox};
+pub use tool::{
+    Danger, EffectClass, Gravity, Tool, ToolError, ToolOutput, ToolScope, Toolbox, Wraps,
+};
 pub use voice::{Recording, Speaker, Transcriber, VoiceError};

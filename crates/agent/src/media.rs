@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use talaria_machine::Folder;
 use talaria_model::{FileRef, Shown};
 use tokio::io::AsyncReadExt;
 
@@ -327,6 +328,11 @@ impl Roots {
 
     /// The real file behind a path, if it may be sent.
     pub fn approve(&self, path: &str) -> Result<PathBuf, NotSent> {
+        self.find(path).map(|(root, below)| root.join(below))
+    }
+
+    /// The folder that permits a file, and the file's place in it.
+    fn find(&self, path: &str) -> Result<(&Path, PathBuf), NotSent> {
         let path = match path.strip_prefix("~/") {
             Some(rest) => self.home.as_deref().ok_or(NotSent::Forbidden)?.join(rest),
             None => PathBuf::from(path),
@@ -335,9 +341,10 @@ impl Roots {
             return Err(NotSent::Forbidden);
         }
         let real = path.canonicalize().map_err(|_| NotSent::Missing)?;
-        let below = self.allowed.iter().find_map(|root| real.strip_prefix(root).ok());
-        let below = below.ok_or(NotSent::Forbidden)?;
-        if below.components().any(is_hidden) || is_secret(below) {
+        let within = |root: &'_ PathBuf| real.strip_prefix(root).ok().map(Path::to_owned);
+        let found = self.allowed.iter().find_map(|root| Some((root.as_path(), within(root)?)));
+        let (root, below) = found.ok_or(NotSent::Forbidden)?;
+        if below.components().any(is_hidden) || is_secret(&below) {
             return Err(NotSent::Forbidden);
         }
         if kind(&real.to_string_lossy()).is_none() {
@@ -347,25 +354,35 @@ impl Roots {
         match about.is_file() {
             false => Err(NotSent::Forbidden),
             true if about.len() > self.limit => Err(NotSent::TooLarge),
-            true => Ok(real),
+            true => Ok((root, below)),
+        }
+    }
+
+    /// Opens a file that may be sent: by way of the folder that permits it, so that whatever somebody puts
+    /// in the file's place meanwhile is another ordinary file of that folder, or nothing.
+    fn open(&self, path: &str) -> Result<(PathBuf, std::fs::File), NotSent> {
+        let (root, below) = self.find(path)?;
+        let folder = Folder::open(root).map_err(|_| NotSent::Unreadable)?;
+        let file = folder.read_below(&below).map_err(|_| NotSent::Unreadable)?;
+        let about = file.metadata().map_err(|_| NotSent::Unreadable)?;
+        // A second name for a file of somebody else's looks like an ordinary one.
+        match std::os::unix::fs::MetadataExt::nlink(&about) {
+            1 => Ok((below, file)),
+            _ => Err(NotSent::Forbidden),
         }
     }
 
     /// Reads a file and keeps it so that it can be sent.
     pub async fn take(&self, path: &str, keep: &dyn Attachments) -> Result<FileRef, NotSent> {
-        let real = self.approve(path)?;
-        let name = real.file_name().and_then(|name| name.to_str()).ok_or(NotSent::Unreadable)?;
+        let (below, file) = self.open(path)?;
+        let name = below.file_name().and_then(|name| name.to_str()).ok_or(NotSent::Unreadable)?;
         let mime = kind(name).ok_or(NotSent::Forbidden)?;
-        let file = tokio::fs::File::open(&real).await.map_err(|_| NotSent::Unreadable)?;
         let mut bytes = Vec::new();
-        let read = file.take(self.limit + 1).read_to_end(&mut bytes).await;
+        let read =
+            tokio::fs::File::from_std(file).take(self.limit + 1).read_to_end(&mut bytes).await;
         read.map_err(|_| NotSent::Unreadable)?;
         if bytes.len() as u64 > self.limit {
             return Err(NotSent::TooLarge);
-        }
-        // Somebody may have put another file in its place meanwhile.
-        if self.approve(path)? != real {
-            return Err(NotSent::Forbidden);
         }
         keep.save(name, mime, bytes).await.map_err(|_| NotSent::Unreadable)
     }
@@ -506,6 +523,36 @@ mod tests {
         ] {
             assert_eq!(roots.approve(&path), Err(why), "{path}");
         }
+    }
+
+    /// What is read of a file that is opened.
+    fn opened(roots: &Roots, path: &str) -> Result<String, NotSent> {
+        let (_, mut file) = roots.open(path)?;
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut file, &mut text).unwrap();
+        Ok(text)
+    }
+
+    #[test]
+    fn what_is_opened_is_the_file_that_was_looked_at() {
+        use std::os::unix::fs::symlink;
+        let (folder, roots, root) = tree();
+        let path = format!("{root}/a.png");
+        assert_eq!(opened(&roots, &path), Ok("png".to_owned()));
+        // A second name for a file that is not allowed.
+        let other = format!("{root}/other.txt");
+        std::fs::hard_link(folder.path().join("secret.txt"), &other).unwrap();
+        assert_eq!(opened(&roots, &other), Err(NotSent::Forbidden));
+        // A link inside that leads to a file inside is read by its real place.
+        symlink(&path, format!("{root}/link.png")).unwrap();
+        assert_eq!(opened(&roots, &format!("{root}/link.png")), Ok("png".to_owned()));
+        nix::unistd::mkfifo(format!("{root}/pipe.png").as_str(), nix::sys::stat::Mode::S_IRWXU)
+            .unwrap();
+        assert_eq!(opened(&roots, &format!("{root}/pipe.png")), Err(NotSent::Forbidden));
+        // The folder that is allowed became a link to another one.
+        std::fs::rename(&root, folder.path().join("moved")).unwrap();
+        symlink(folder.path().join("moved"), &root).unwrap();
+        assert!(opened(&roots, &path).is_err());
     }
 
     #[cfg(unix)]

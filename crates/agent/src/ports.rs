@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use talaria_model::FileRef;
 
-use crate::ToolScope;
+use crate::{ToolScope, Wraps};
 
 /// Finds what was said before.
 #[async_trait]
@@ -38,4 +38,54 @@ pub trait Attachments: Send + Sync {
 
     /// Keeps a file so that it can be sent.
     async fn save(&self, name: &str, mime: &str, bytes: Vec<u8>) -> Result<FileRef, String>;
+}
+
+/// Runs programs that the operator has named.
+#[async_trait]
+pub trait Programs: Send + Sync {
+    /// All of them, for the model.
+    fn known(&self) -> Vec<Program>;
+
+    /// What running one of them with these further arguments would be, at this moment. Otherwise why it
+    /// cannot be run, for the model.
+    fn order(&self, name: &str, more: Vec<String>) -> Result<Order, String>;
+
+    /// Runs it, and ends it with all that it started when this is dropped. Says what it printed, or what
+    /// went wrong.
+    async fn run(&self, order: Order) -> Result<String, String>;
+}
+
+/// A program, as the model knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// What it is good for.
+    pub about: String,
+}
+
+/// Everything that decides what a run of a program does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The name by which it was asked for.
+    pub name: String,
+    /// The file.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Changes whenever the file does.
+    pub file: String,
+    /// Whether a person is asked first.
+    pub asks: AsksFirst,
+    /// Whether it runs others.
+    pub wraps: Wraps,
+}
+
+/// Whether a person is asked first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AsksFirst {
+    /// Yes.
+    Yes,
+    /// No: the operator wants it so.
+    No,
 }

@@ -19,6 +19,11 @@ pub trait Tool: Send + Sync {
     /// What a second start of the same call would do.
     fn effect(&self) -> EffectClass;
 
+    /// Whether a person must be asked before it is called with these arguments. It is asked twice, before
+    /// the person is and before the call is made, and must say the same unless something has changed. An
+    /// error is the result of the call.
+    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError>;
+
     /// Does it, in the name of the person in `scope`.
     async fn call(&self, arguments: Value, scope: ToolScope) -> Result<ToolOutput, ToolError>;
 
@@ -39,6 +44,36 @@ pub enum EffectClass {
     Queryable,
     /// Twice the effect. Never started again; the model and the person are told.
     Unsafe,
+}
+
+/// Whether a person must be asked before a call is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gravity {
+    /// No.
+    Harmless,
+    /// Yes.
+    Asks(Danger),
+}
+
+/// What a call would do that a person must be asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Danger {
+    /// In a few words, for the person.
+    pub what: String,
+    /// Everything that decides what happens, as it stands at this moment: the arguments, and what they
+    /// stand for.
+    pub resolved: Value,
+    /// Whether it can be made to do anything by what it is given.
+    pub wraps: Wraps,
+}
+
+/// Whether something runs what it is given. Nobody can approve that for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wraps {
+    /// It does only one thing.
+    Nothing,
+    /// It runs others.
+    Others,
 }
 
 /// In whose name and where a tool acts.
@@ -93,6 +128,13 @@ impl Toolbox {
     pub fn with_delegating(mut self, tool: impl Tool + 'static) -> Self {
         self.delegating.insert(tool.spec().name);
         self.with(tool)
+    }
+
+    /// The same tools, each behind something that sees what it gives back.
+    #[must_use]
+    pub fn through(mut self, wrap: impl Fn(Arc<dyn Tool>) -> Arc<dyn Tool>) -> Self {
+        self.tools.values_mut().for_each(|tool| *tool = wrap(tool.clone()));
+        self
     }
 
     /// Whether others work for the turn while this tool does.

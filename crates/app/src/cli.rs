@@ -44,6 +44,16 @@ pub(crate) enum Command {
     /// List, read, search, export, rename and forget conversations
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    /// Let people in who write to an account and are not listed, and put them out
+    #[command(subcommand)]
+    Pair(PairCommand),
+    /// Show whom you know by name, what they are to you, and who has spent how much today
+    People(Output),
+    /// Show the record of who was let in and what was changed
+    Audit(AuditOptions),
+    /// List what was approved for good, and take it back
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
     /// Look at the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -154,6 +164,19 @@ pub(crate) enum SessionsCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List what was approved for good, the newest first
+    List(Output),
+    /// Ask about something again that was approved for good
+    Revoke {
+        /// Its id, or the beginning of it
+        id: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
 /// How a conversation is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -161,6 +184,71 @@ pub(crate) enum Format {
     Jsonl,
     /// For people
     Markdown,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PairCommand {
+    /// Show who asks to be let in and who was; never a code
+    List {
+        /// Only on this account
+        account: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let in who was given this code
+    Approve {
+        /// The account they wrote to
+        account: String,
+        /// The code they were given; case, spaces and dashes do not matter
+        #[arg(required = true)]
+        code: Vec<String>,
+        /// In chats of several people, too
+        #[arg(long)]
+        everywhere: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Put somebody out who was let in
+    Revoke {
+        /// The account
+        account: String,
+        /// Their id, as `talaria pair list` shows it
+        id: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Make a code to hand on; whoever says it first is let in
+    Issue {
+        /// The account they will write to
+        account: String,
+        /// In chats of several people, too
+        #[arg(long)]
+        everywhere: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Forget who asks, and every code that is out
+    Clear {
+        /// The account
+        account: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditOptions {
+    /// Only what happened so long ago at most, like 7d or 12h
+    #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+    pub(crate) since: Option<Duration>,
+    /// Check that no row was changed and none taken out before another; prints the last one's mark
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Check that the row is still there that had this mark, so that nothing was cut off behind it either
+    #[arg(long, value_name = "MARK", requires = "verify")]
+    pub(crate) seen: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Subcommand)]

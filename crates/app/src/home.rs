@@ -7,6 +7,20 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Halt};
 
+/// What we write in it.
+const OURS: [&str; 10] = [
+    "state.db",
+    "state.db-wal",
+    "state.db-shm",
+    "search.db",
+    "search.db-wal",
+    "search.db-shm",
+    "files",
+    "accounts",
+    "homes.json",
+    "gateway.lock",
+];
+
 /// The folder that holds everything a gateway keeps.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
@@ -80,7 +94,34 @@ impl Home {
             // Everything people said is in there.
             fs::set_permissions(&self.path, Permissions::from_mode(0o700)).map_err(cannot)?;
         }
+        self.look_for_links()?;
         self.try_writing().map_err(cannot)
+    }
+
+    /// Refuses a home in which something that we write to is somebody's link to elsewhere, and closes to
+    /// others what is open to them.
+    fn look_for_links(&self) -> Result<(), Halt> {
+        for name in OURS {
+            let path = self.path.join(name);
+            let Ok(found) = fs::symlink_metadata(&path) else { continue };
+            if found.is_symlink() {
+                return Err(Halt::failed(format_args!("{} is a link", path.display())).hint(
+                    "put what it leads to in its place; to keep everything elsewhere, set TALARIA_HOME",
+                ));
+            }
+            let mode = found.mode() & 0o777;
+            if mode & 0o077 != 0 {
+                let closed = Permissions::from_mode(mode & 0o700);
+                fs::set_permissions(&path, closed).map_err(|error| {
+                    Halt::failed(format_args!(
+                        "{} can be read by others and cannot be closed: {error}",
+                        path.display()
+                    ))
+                    .hint(format_args!("run `chmod go-rwx {}`", path.display()))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn try_writing(&self) -> io::Result<()> {
@@ -126,5 +167,40 @@ impl Home {
         file.set_len(0).map_err(cannot)?;
         write!(file, "{}", std::process::id()).map_err(cannot)?;
         Ok(HomeLock { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn state_that_is_a_link_is_refused_and_what_others_could_read_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home { path: folder.path().join("home") };
+        home.prepare().unwrap();
+        let mode = |name: &str| home.path.join(name).metadata().unwrap().mode() & 0o777;
+        assert_eq!(mode(""), 0o700);
+        for (name, loose, closed) in [("state.db", 0o644, 0o600), ("homes.json", 0o660, 0o600)] {
+            fs::write(home.path.join(name), "").unwrap();
+            fs::set_permissions(home.path.join(name), Permissions::from_mode(loose)).unwrap();
+            home.prepare().unwrap();
+            assert_eq!(mode(name), closed, "{name}");
+        }
+        fs::create_dir(home.path.join("files")).unwrap();
+        fs::set_permissions(home.path.join("files"), Permissions::from_mode(0o755)).unwrap();
+        home.prepare().unwrap();
+        assert_eq!(mode("files"), 0o700);
+        for name in OURS {
+            let path = home.path.join(name);
+            let _ = fs::remove_file(&path);
+            let _ = fs::remove_dir(&path);
+            symlink(folder.path().join("elsewhere"), &path).unwrap();
+            let halt = home.prepare().unwrap_err().to_string();
+            assert!(halt.contains(&format!("{name} is a link")), "{halt}");
+            fs::remove_file(&path).unwrap();
+        }
+        home.prepare().unwrap();
     }
 }

@@ -6,11 +6,15 @@ mod chat;
 mod cli;
 mod client;
 mod commands;
+mod discretion;
 mod exit;
 mod home;
 mod homes;
+mod locks;
 mod logging;
 mod model;
+mod people;
+mod programs;
 mod quick;
 mod replace;
 mod rules;
@@ -32,6 +36,7 @@ use crate::home::Home;
 
 fn main() -> ExitCode {
     let begun = SystemClock.now();
+    keep_to_ourselves();
     let cli = Cli::parse();
     let ended = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -47,6 +52,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whatever is written is for this user alone, and what is in memory is not written down when we die.
+fn keep_to_ourselves() {
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
+    // Where the system does not let us, it is no reason not to run.
+    let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0);
+}
+
 async fn carry_out(cli: Cli, begun: talaria_model::Timestamp) -> Result<Exit, Halt> {
     // One TLS provider in the whole process, chosen before anything can ask for one.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -59,6 +71,10 @@ async fn carry_out(cli: Cli, begun: talaria_model::Timestamp) -> Result<Exit, Ha
         Command::Model(options) => commands::model::model(&home, options).await,
         Command::Status(output) => commands::status::status(&home, output).await,
         Command::Sessions(command) => commands::sessions::sessions(&home, command).await,
+        Command::Pair(command) => commands::pair::pair(&home, command).await,
+        Command::People(output) => commands::people::people(&home, output).await,
+        Command::Audit(options) => commands::pair::audit(&home, options).await,
+        Command::Approvals(command) => commands::approvals::approvals(&home, command).await,
         Command::Config(command) => commands::config::config(&home, command).await,
         Command::Platforms(output) => commands::platforms::platforms(output),
         Command::Reload(output) => commands::control::reload(&home, output).await,

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use talaria_agent::tools::{Ask, DemoFile, SessionSearch};
+use talaria_agent::tools::{Ask, DemoFile, DemoLaunch, RunProgram, SessionSearch};
 use talaria_agent::{
-    Agent, Attachments, Automatic, Budget, BuiltIn, Models, Prefixes, Recall, Roots, Settings,
-    Sight, Toolbox,
+    Agent, Attachments, Automatic, Budget, BuiltIn, Models, Prefixes, Recall, Refused, Roots,
+    Settings, Sight, Toolbox,
 };
 use talaria_clock::Clock;
 use talaria_config::{
@@ -18,7 +18,9 @@ use talaria_providers::{
     choose, discover, must_look,
 };
 
+use crate::discretion::{DiscreetAgent, DiscreetTool, Discretion};
 use crate::exit::{Exit, Halt};
+use crate::programs::NamedPrograms;
 
 /// What the model is told about itself unless the configuration says otherwise.
 const INSTRUCTIONS: &str = "You are Talaria, a helpful assistant that people reach through chat. \
@@ -160,6 +162,8 @@ pub(crate) struct Equipment {
     pub(crate) recall: Arc<dyn Recall>,
     pub(crate) attachments: Arc<dyn Attachments>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What it is not to say.
+    pub(crate) discretion: Arc<Discretion>,
     /// What prompts begin with. They outlive an agent, so that reading the configuration again does not
     /// cost every conversation its place in the provider's cache.
     pub(crate) prefixes: Arc<Prefixes>,
@@ -177,14 +181,21 @@ pub(crate) fn agent(
     let mut toolbox =
         Toolbox::default().with(Ask).with(SessionSearch::new(equipment.recall.clone()));
     if choice.chain.first.wire == Wire::Demo {
-        toolbox = toolbox.with(DemoFile::new(equipment.attachments.clone()));
+        toolbox = toolbox.with(DemoFile::new(equipment.attachments.clone())).with(DemoLaunch);
     }
+    if let Some(programs) = NamedPrograms::new(&config.agent.programs, &equipment.clock) {
+        toolbox = toolbox.with(RunProgram::new(Arc::new(programs)));
+    }
+    let discretion = &equipment.discretion;
+    let toolbox =
+        toolbox.through(|tool| Arc::new(DiscreetTool { tool, discretion: discretion.clone() }));
     let settings = Settings {
         instructions: config.agent.instructions.as_deref().unwrap_or(INSTRUCTIONS).into(),
         max_steps: config.agent.max_steps,
         turn_limit: config.agent.turn_limit,
         budget: budget(&config.compression, equipment.history),
         roots: roots(&config.files),
+        refused: Refused::new(config.approvals.deny.iter().map(String::as_str)),
     };
     let agent = BuiltIn::new(
         models.usual(),
@@ -193,7 +204,8 @@ pub(crate) fn agent(
         equipment.clock.clone(),
         settings,
     );
-    Arc::new(agent.with_models(models).with_prefixes(equipment.prefixes.clone()))
+    let agent = Arc::new(agent.with_models(models).with_prefixes(equipment.prefixes.clone()));
+    Arc::new(DiscreetAgent { agent, discretion: discretion.clone() })
 }
 
 fn budget(compression: &CompressionSettings, history: usize) -> Budget {

@@ -1,15 +1,13 @@
-//! Runs a program that the configuration knows as a command, and says what it printed.
+//! Runs a program that the configuration knows, and says what it printed.
 //!
-//! Nothing that people say reaches it: the words are those of the configuration. It gets no secrets in
-//! its environment, little time, and nothing that it leaves running outlives it.
+//! Its words reach it as they are; nothing reads them in between. It gets no secrets in its environment, little time, and nothing that it leaves running outlives it.
 
 use std::os::unix::process::CommandExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 use talaria_clock::Clock;
+use talaria_machine::{Group, environment};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -20,23 +18,40 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// How much of what it prints is shown, in bytes.
 const MOST_SHOWN: usize = 8 * 1024;
 
-/// What a program is told of our environment. Everything else may be a secret.
-const PASSED_ON: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
+/// A program to run.
+pub(crate) struct Job<'a> {
+    /// The program and its arguments.
+    pub(crate) words: &'a [String],
+    /// How long it may take.
+    pub(crate) limit: Duration,
+    /// How much of what it prints is shown, in bytes.
+    pub(crate) most_shown: usize,
+    /// Where it runs; where we do, if that is not said.
+    pub(crate) folder: Option<&'a str>,
+}
 
-/// Runs a program to its end. Says what it printed, or in a whole sentence what went wrong.
-pub(crate) async fn run(words: &[String], clock: &dyn Clock) -> Result<String, String> {
-    let mut running = Running::start(words)?;
-    let mut printed = Printed::default();
+impl<'a> Job<'a> {
+    /// A command of the configuration.
+    pub(crate) fn quick(words: &'a [String]) -> Self {
+        Self { words, limit: LIMIT, most_shown: MOST_SHOWN, folder: None }
+    }
+}
+
+/// Runs a program to its end. Says what it printed, or in a whole sentence what went wrong. Dropped, it
+/// ends the program and all that it started.
+pub(crate) async fn run(job: &Job<'_>, clock: &dyn Clock) -> Result<String, String> {
+    let mut running = Running::start(job)?;
+    let mut printed = Printed { most: job.most_shown, ..Printed::default() };
     let ended = tokio::select! {
         ended = running.finish(&mut printed) => Some(ended),
-        () = clock.sleep(LIMIT) => None,
+        () = clock.sleep(job.limit) => None,
     };
     drop(running);
     match ended {
         Some(Ok(status)) => Ok(told(&printed, status)),
         Some(Err(error)) => Err(format!("The command could not be run: {error}.")),
         None => {
-            let limit = LIMIT.as_secs();
+            let limit = job.limit.as_secs();
             let text = printed.shown();
             Err(format!("I ended the command after {limit} seconds.\n\n{text}").trim().to_owned())
         }
@@ -47,27 +62,31 @@ pub(crate) async fn run(words: &[String], clock: &dyn Clock) -> Result<String, S
 struct Running {
     child: Child,
     output: pipe::Receiver,
-    /// Absent once it was ended: the number may be somebody else's then.
-    group: Option<Pid>,
+    group: Group,
 }
 
 impl Running {
-    fn start(words: &[String]) -> Result<Self, String> {
+    fn start(job: &Job<'_>) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("The command could not be started: {error}.");
-        let [program, arguments @ ..] = words else { return Err("There is no command.".into()) };
+        let [program, arguments @ ..] = job.words else {
+            return Err("There is no command.".into());
+        };
         // One pipe for both, so that what was printed stays in its order.
         let (reader, writer) = std::io::pipe().map_err(failed)?;
         let mut command = std::process::Command::new(program);
         command
             .args(arguments)
             .env_clear()
-            .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .envs(environment())
             .stdin(Stdio::null())
             .stdout(writer.try_clone().map_err(failed)?)
             .stderr(writer)
             .process_group(0);
+        if let Some(folder) = job.folder {
+            command.current_dir(folder);
+        }
         let child = Command::from(command).spawn().map_err(failed)?;
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        let group = Group::of(child.id());
         let output = pipe::Receiver::from_owned_fd(reader.into()).map_err(failed)?;
         Ok(Self { child, output, group })
     }
@@ -85,24 +104,11 @@ impl Running {
             }
         };
         // What it left running would keep the pipe open.
-        self.end();
+        self.group.end();
         while self.output.read_buf(&mut printed.fresh).await? > 0 {
             printed.take();
         }
         Ok(status)
-    }
-
-    fn end(&mut self) {
-        if let Some(group) = self.group.take() {
-            // Whoever is gone already needs no ending.
-            let _ = killpg(group, Signal::SIGKILL);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -112,11 +118,12 @@ struct Printed {
     kept: Vec<u8>,
     fresh: Vec<u8>,
     left_out: usize,
+    most: usize,
 }
 
 impl Printed {
     fn take(&mut self) {
-        let room = MOST_SHOWN.saturating_sub(self.kept.len()).min(self.fresh.len());
+        let room = self.most.saturating_sub(self.kept.len()).min(self.fresh.len());
         self.kept.extend_from_slice(&self.fresh[..room]);
         self.left_out += self.fresh.len() - room;
         self.fresh.clear();
@@ -158,7 +165,7 @@ mod tests {
     }
 
     async fn ran(line: &str) -> Result<String, String> {
-        run(&shell(line), &SystemClock).await
+        run(&Job::quick(&shell(line)), &SystemClock).await
     }
 
     #[tokio::test]
@@ -175,7 +182,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_that_is_not_there_is_said() {
-        let nowhere = run(&["/nowhere/at/all".to_owned()], &SystemClock).await.unwrap_err();
+        let words = ["/nowhere/at/all".to_owned()];
+        let nowhere = run(&Job::quick(&words), &SystemClock).await.unwrap_err();
         assert!(nowhere.starts_with("The command could not be started"), "{nowhere}");
     }
 
@@ -193,7 +201,7 @@ mod tests {
         for name in environment.lines().filter(|line| !line.starts_with('`')) {
             // A shell makes these for itself.
             let own = ["PWD", "OLDPWD", "SHLVL", "_"];
-            assert!(PASSED_ON.contains(&name) || own.contains(&name), "{name}");
+            assert!(talaria_machine::PASSED_ON.contains(&name) || own.contains(&name), "{name}");
         }
     }
 
@@ -225,8 +233,8 @@ mod tests {
                 SystemClock.sleep(Duration::from_millis(200))
             }
         }
-        let slow =
-            run(&shell("echo begun; sleep 1000 | sleep 1000"), &Impatient).await.unwrap_err();
+        let words = shell("echo begun; sleep 1000 | sleep 1000");
+        let slow = run(&Job::quick(&words), &Impatient).await.unwrap_err();
         assert!(slow.starts_with("I ended the command after 30 seconds."), "{slow}");
     }
 }

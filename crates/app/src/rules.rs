@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use talaria_config::{
-    AccountSettings, BusyInput, CommandSettings, Config, DisplaySettings, EditedMessages, Loaded,
-    QuickSettings, QuickWho, ResetSettings, ToolProgress,
+    AccountSettings, ApprovalMode, ApprovedBy, BusyInput, Config, DisplaySettings, EditedMessages,
+    Loaded, QuickSettings, QuickWho, ResetSettings, ToolProgress,
 };
 use talaria_model::{AccountId, ChatKind};
-use talaria_platform::Identity;
 use talaria_session::{
-    Acks, Admins, AfterStop, Busy, COMMANDS, Edits, Footer, Notify, Quick, QuickCommand, ResetMode,
-    ResetPolicy, Rules, Tiers, Verbosity, Who,
+    Acks, AfterStop, Approvals, Approvers, Asking, Busy, COMMANDS, Edits, Footer, Notify, Quick,
+    QuickCommand, ResetMode, ResetPolicy, Rules, Verbosity, Who,
 };
 
 /// Every kind of chat.
@@ -22,7 +21,7 @@ const KINDS: [ChatKind; 5] =
 
 /// What applies where no account says anything else.
 pub(crate) fn usual(config: &Config) -> Arc<Rules> {
-    Arc::new(rules(config, &config.session_reset, notify(&config.session_reset), Tiers::default()))
+    Arc::new(rules(config, &config.session_reset, notify(&config.session_reset)))
 }
 
 /// What applies on an account: what it says itself, else what the kind of chat says, else the usual.
@@ -40,23 +39,18 @@ pub(crate) fn of_account(
             true => Notify::Quietly,
             false => notify(&reset),
         };
-        let commands = match kind {
-            ChatKind::Dm => &account.direct,
-            _ => &account.group,
-        };
-        let tiers = tiers(account.platform.identity, commands);
         let edits = match account.hearing.edited_messages {
             EditedMessages::Ignore => Edits::Ignored,
             EditedMessages::Answer => Edits::Answered,
         };
         let (verbosity, footer) = told(config.display.with(&account.display));
-        let usual = rules(config, &reset, notify, tiers);
+        let usual = rules(config, &reset, notify);
         (kind, Arc::new(Rules { edits, verbosity, footer, ..usual }))
     };
     KINDS.into_iter().map(of_kind).collect()
 }
 
-fn rules(config: &Config, reset: &ResetSettings, notify: Notify, tiers: Tiers) -> Rules {
+fn rules(config: &Config, reset: &ResetSettings, notify: Notify) -> Rules {
     let agent = &config.agent;
     let (verbosity, footer) = told(config.display);
     Rules {
@@ -75,6 +69,19 @@ fn rules(config: &Config, reset: &ResetSettings, notify: Notify, tiers: Tiers) -
             BusyInput::Steer => Busy::Steer,
         },
         edits: Edits::default(),
+        approvals: Approvals {
+            asking: match config.approvals.mode {
+                ApprovalMode::Ask => Asking::Asks,
+                ApprovalMode::Off => Asking::Never,
+                ApprovalMode::Deny => Asking::Refuses,
+            },
+            limit: config.approvals.limit,
+            by: match config.approvals.by {
+                ApprovedBy::Requester => Approvers::Requester,
+                ApprovedBy::Admins => Approvers::Admins,
+                ApprovedBy::Both => Approvers::Both,
+            },
+        },
         acks: if agent.busy_ack_enabled { Acks::Sent } else { Acks::Never },
         stop: match config.sessions.stop {
             talaria_config::AfterStop::Keep => AfterStop::Keep,
@@ -94,7 +101,6 @@ fn rules(config: &Config, reset: &ResetSettings, notify: Notify, tiers: Tiers) -
         voice: crate::voice::rules(config),
         zone: config.timezone.clone().unwrap_or_else(TimeZone::system),
         model: config.model.clone(),
-        tiers,
         quick: config.quick_commands.iter().map(|(name, quick)| of_quick(name, quick)).collect(),
     }
 }
@@ -111,15 +117,6 @@ fn told(display: DisplaySettings) -> (Verbosity, Footer) {
 
 fn notify(reset: &ResetSettings) -> Notify {
     if reset.notify { Notify::Tell } else { Notify::Quietly }
-}
-
-fn tiers(identity: Identity, commands: &CommandSettings) -> Tiers {
-    let admins = match identity {
-        // Whoever is heard there has shown to be the operator.
-        Identity::Operator => Admins::Everyone,
-        Identity::Anyone => Admins::Only(commands.admins.clone()),
-    };
-    Tiers { admins, others: commands.allowed.clone() }
 }
 
 fn of_quick(name: &str, quick: &QuickSettings) -> QuickCommand {
@@ -184,7 +181,6 @@ pub(crate) fn oddities(loaded: &Loaded) -> Vec<String> {
 mod tests {
     use super::*;
     use talaria_config::Sources;
-    use talaria_model::SenderId;
 
     fn loaded(yaml: &str) -> Loaded {
         let sources = Sources::default().with_config(yaml);
@@ -226,21 +222,6 @@ accounts:
         assert_eq!(of(yaml, "web", ChatKind::Dm).reset.notify, Notify::Tell);
         let silent = of("session_reset: {notify: false}", "web", ChatKind::Dm);
         assert_eq!(silent.reset.notify, Notify::Quietly);
-    }
-
-    #[test]
-    fn the_operator_may_do_everything_and_others_what_they_are_allowed() {
-        let yaml = "accounts: {loopback: {address: '127.0.0.1:1', allow: [ann, ben], \
-                    allow_admin_from: [ann], user_allowed_commands: [/usage]}}\n";
-        let (ann, ben) = (SenderId::literal("ann"), SenderId::literal("ben"));
-        let direct = of(yaml, "loopback", ChatKind::Dm);
-        assert!(direct.tiers.may(&ann, "restart", Who::Admin));
-        assert!(direct.tiers.may(&ben, "usage", Who::Anyone));
-        assert!(!direct.tiers.may(&ben, "new", Who::Anyone));
-        let group = of(yaml, "loopback", ChatKind::Group);
-        assert!(!group.tiers.may(&ann, "restart", Who::Admin), "groups have a list of their own");
-        assert!(group.tiers.may(&ben, "new", Who::Anyone));
-        assert!(of(yaml, "web", ChatKind::Dm).tiers.may(&ben, "restart", Who::Admin));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_model::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::discretion::Discretion;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 use crate::start::{self, Desk, Ending, Running};
@@ -17,11 +18,13 @@ use crate::{again, logging, web_link};
 pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<Exit, Halt> {
     home.prepare()?;
     let loaded = start::configuration(home)?;
-    logging::start(&loaded.config().log);
+    let discretion = Discretion::new();
+    discretion.learn(&loaded);
+    logging::start(&loaded.config().log, &discretion);
     for warning in start::warnings(&loaded) {
         tracing::warn!("{warning}");
     }
-    let running = start::start(home, loaded, None).await?;
+    let running = start::start(home, loaded, None, discretion).await?;
     // Before anybody is told that it is ready: who is told may ask it to end at once.
     let signals = Signals::listen()?;
     announce(home, &running, begun)?;

@@ -13,7 +13,7 @@ use talaria_providers::{Switchboard, Wire};
 use tokio::sync::Semaphore;
 
 use crate::homes::Homes;
-use crate::quick;
+use crate::quick::{self, Job};
 use crate::start::{Desk, NoRestart};
 
 /// Programs that run at the same time.
@@ -143,7 +143,7 @@ impl Steward for Butler {
         };
         tracing::info!(command = name, "running a quick command");
         let redact = |text: String| desk.redact(&text);
-        quick::run(words, self.clock.as_ref()).await.map(redact).map_err(redact)
+        quick::run(&Job::quick(words), self.clock.as_ref()).await.map(redact).map_err(redact)
     }
 }
 

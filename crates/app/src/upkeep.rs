@@ -5,16 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::tz::TimeZone;
 use talaria_agent::Prefixes;
 use talaria_config::Config;
 use talaria_gateway::{Finalizer, Gateway};
 use talaria_model::{SessionId, Timestamp};
+use talaria_session::budget::Day;
 
 /// How often prompts that nobody uses are thrown away.
 const SWEEP: Duration = Duration::from_secs(5 * 60);
 
 /// After how many sweeps conversations are forgotten.
 const SWEEPS: u32 = 12;
+
+/// For how many days it is kept who spent how much.
+const SPENDING_DAYS: i32 = 31;
 
 /// How long what is said is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +64,11 @@ impl Retention {
                 }
                 Err(error) => tracing::warn!(%error, "old entries could not be forgotten"),
             }
+        }
+        let today = Day::of(now, &TimeZone::UTC);
+        match store.forget_spending(today.before(SPENDING_DAYS)).await {
+            Ok(rows) => forgotten += rows,
+            Err(error) => tracing::warn!(%error, "what was spent long ago could not be forgotten"),
         }
         if forgotten > 0
             && let Err(error) = store.shrink().await

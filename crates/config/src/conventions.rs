@@ -44,7 +44,11 @@ pub(crate) fn conventions(registrations: &[Registration]) -> Vec<Convention> {
                 need: ask.need,
             });
             let is_open = !spec.asks.is_empty() && spec.identity == Identity::Anyone;
-            let heard = [("allow", "ALLOWED_USERS"), ("allow_everyone", "ALLOW_ALL_USERS")];
+            let heard = [
+                ("allow", "ALLOWED_USERS"),
+                ("group_allow_from", "GROUP_ALLOWED_USERS"),
+                ("allow_everyone", "ALLOW_ALL_USERS"),
+            ];
             let heard = heard.into_iter().filter(move |_| is_open).map(move |(setting, suffix)| {
                 let variable = format!("{}_{suffix}", in_variable(platform));
                 Convention { platform, setting, variable, need: Need::Optional }

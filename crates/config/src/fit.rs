@@ -401,9 +401,17 @@ impl<'d> Fitter<'d> {
                 if is_known || (path.is_empty() && key.starts_with("x-")) {
                     continue;
                 }
-                let hint = self.hint(|known| known::suggest(known, path, declared, key));
-                let expectation = format!("there is no such setting, so it is ignored{hint}");
-                self.warnings.push(Finding::at(&child.origin, &below(path, key), expectation));
+                let meant = self.meant(|known| known::suggest(known, path, declared, key));
+                let (unknown, hint) = (below(path, key), hint(meant.as_deref()));
+                if limits_people(&unknown) || meant.as_deref().is_some_and(limits_people) {
+                    let expectation = format!(
+                        "there is no such setting, and what limits people is not ignored{hint}"
+                    );
+                    self.problem(&child.origin, &unknown, None, expectation);
+                } else {
+                    let expectation = format!("there is no such setting, so it is ignored{hint}");
+                    self.warnings.push(Finding::at(&child.origin, &unknown, expectation));
+                }
             }
         }
         for variable in &layers.variables {
@@ -415,16 +423,16 @@ impl<'d> Fitter<'d> {
     }
 
     fn unknown_variable(&mut self, variable: &Assignment<'_>) {
-        let hint = self.hint(|known| known::suggest_variable(known, variable.name));
+        let hint =
+            hint(self.meant(|known| known::suggest_variable(known, variable.name)).as_deref());
         let expectation = format!("{} names no setting, so it is ignored{hint}", variable.name);
         self.warn_about(variable, expectation);
     }
 
     /// What was meant, as long as anybody reads it: looking for it takes time.
-    fn hint(&self, suggest: impl FnOnce(&[Known<'d>]) -> Option<String>) -> String {
+    fn meant(&self, suggest: impl FnOnce(&[Known<'d>]) -> Option<String>) -> Option<String> {
         let is_read = self.warnings.len() < MOST_FINDINGS;
-        let meant = is_read.then(|| suggest(&self.known)).flatten();
-        meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"))
+        is_read.then(|| suggest(&self.known)).flatten()
     }
 
     /// The expectation names the variable, so only `.env` is worth naming as its place.
@@ -617,6 +625,23 @@ fn first_sentence(help: &str) -> String {
         sentence.push_str(word);
     }
     sentence.trim_end_matches('.').to_owned()
+}
+
+fn hint(meant: Option<&str>) -> String {
+    meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"))
+}
+
+/// Whether a setting says who may do what, and how much of it. Whoever writes one means to be safer with
+/// it, so that one which is misspelt must not let the gateway run without it.
+fn limits_people(path: &str) -> bool {
+    let mut parts = path.split('.');
+    match (parts.next().unwrap_or_default(), parts.nth(1)) {
+        ("access" | "approvals" | "budgets" | "people" | "roles", _) => true,
+        ("accounts", Some(key)) => {
+            ["allow", "policy", "admin", "unauthorized"].iter().any(|word| key.contains(word))
+        }
+        _ => false,
+    }
 }
 
 const NOT_A_NAME: &str =

@@ -9,7 +9,7 @@ use crate::shape::{Kind, Names};
 /// What the names of our environment variables begin with.
 pub(crate) const PREFIX: &str = "TALARIA_";
 /// Variables of ours that are not settings.
-pub(crate) const NOT_SETTINGS: [&str; 1] = ["TALARIA_HOME"];
+pub(crate) const NOT_SETTINGS: [&str; 2] = ["TALARIA_HOME", "TALARIA_GATEWAY_LOCK_DIR"];
 
 /// Stands for a name of the user's choice in the path of a setting.
 pub(crate) const ANY_NAME: &str = "<name>";

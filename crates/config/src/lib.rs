@@ -10,6 +10,8 @@
 //! network; what it has loaded never changes, so a bad file cannot replace a good running one.
 #![forbid(unsafe_code)]
 
+mod access;
+mod approvals;
 mod conventions;
 mod conversations;
 mod dotenv;
@@ -21,6 +23,7 @@ mod known;
 mod layers;
 mod load;
 mod nearest;
+mod people;
 mod reference;
 mod rules;
 mod schema;
@@ -34,6 +37,10 @@ mod units;
 mod voice;
 mod yaml;
 
+pub use access::{
+    AccessSettings, AccountAccess, DmPolicy, Doors, GroupPolicy, RoomAccess, UnauthorizedDm,
+};
+pub use approvals::{ApprovalMode, ApprovalSettings, ApprovedBy, AskBefore, ProgramSettings};
 pub use conversations::{
     AfterStop, CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
     QuickWho, ResetMode, ResetOverride, ResetSettings, SessionSettings, words,
@@ -44,12 +51,13 @@ pub use environment::{Environment, Variable};
 pub use finding::{Finding, Origin, Place, Problems};
 pub use known::variable;
 pub use load::{Change, Loaded, load};
+pub use people::{BudgetSettings, BudgetsSettings, PersonSettings, RoleSettings};
 pub use reference::{reference, settings_table};
 pub use schema::{Applies, schema};
 pub use settings::{
-    AccountSettings, AgentSettings, AllowBots, Allowed, Audience, BusyInput, Config,
-    EditedMessages, FileSettings, HearingSettings, HttpSettings, LimitSettings, LogFormat,
-    LogLevel, LogSettings, ProviderSettings, Thinking, Wire,
+    AccountSettings, AgentSettings, AllowBots, BusyInput, Config, EditedMessages, FileSettings,
+    HearingSettings, HttpSettings, LimitSettings, LogFormat, LogLevel, LogSettings,
+    ProviderSettings, Thinking, Wire,
 };
 pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
 pub use source::Sources;

@@ -1,23 +1,26 @@
 //! From sources to a configuration that stays as it was loaded, and from one to the next.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::Value;
-use talaria_model::AccountId;
+use talaria_model::{AccountId, Redactor, Secret, SenderId};
 use talaria_platform::{Registration, SettingsError, Spec, Startup};
 
+use crate::access::AccessSettings;
 use crate::environment::{Environment, Variable};
 use crate::finding::{CONFIG_FILE, DOTENV_FILE, Finding, Origin, Problems, capped};
 use crate::fit::{Fitted, FittedAccount, Held, Leaf, fit};
 use crate::known::{self, NOT_SETTINGS, PREFIX};
 use crate::layers::Assignment;
-use crate::rules::{self, Origins, Others, Verdict};
+use crate::rules::{self, Origins, Verdict};
 use crate::schema::{Applies, Document};
 use crate::settings::{AccountSettings, Config};
 use crate::show::Shown;
-use crate::single::{HIDDEN, quote};
+use crate::single::quote;
 use crate::source::{SourceFile, Sources};
 use crate::yaml::{Body, Node, parse_file};
-use crate::{conventions, dotenv, settings};
+use crate::{access, conventions, dotenv, people, settings};
 
 /// A configuration that was read and found right. It does not change; [`Loaded::reload`] makes
 /// another one.
@@ -48,7 +51,11 @@ impl Loaded {
 
     /// A text without the secrets of this configuration and of its environment.
     pub fn redact(&self, text: &str) -> String {
-        let text = scrub(text, &self.leaves);
+        self.redactor().clean(text).into_owned()
+    }
+
+    /// Knows the secrets of this configuration and of its environment.
+    pub fn redactor(&self) -> Redactor {
         let is_secret = |(name, variable): &(&str, &Variable)| {
             let name = name.to_uppercase();
             let is_named =
@@ -57,8 +64,9 @@ impl Loaded {
             let is_kept = matches!(variable.origin, Origin::DotEnv { .. });
             (is_named || is_kept) && variable.value.expose().len() >= SHORTEST_IN_ENVIRONMENT
         };
-        let secrets = self.environment.iter().filter(is_secret);
-        secrets.fold(text, |text, (_, secret)| text.replace(secret.value.expose(), HIDDEN))
+        let environment = self.environment.iter().filter(is_secret);
+        let environment = environment.map(|(_, variable)| variable.value.clone());
+        Redactor::of(hidden_in(&self.leaves).chain(environment))
     }
 
     /// Where a setting came from; absent if there is no such setting.
@@ -153,12 +161,16 @@ pub fn load(sources: Sources, registrations: &[Registration]) -> Result<Loaded, 
     warnings.extend(permissions(CONFIG_FILE, sources.config.as_ref(), || {
         holds_secrets(&fitted.leaves, |origin| matches!(origin, Origin::File { .. }))
     }));
-    warnings.extend(permissions(DOTENV_FILE, sources.dotenv.as_ref(), || {
+    let open_dotenv = permissions(DOTENV_FILE, sources.dotenv.as_ref(), || {
         let is_dotenv = |origin: &Origin| matches!(origin, Origin::DotEnv { .. });
         let is_foreign = |name: &str| !name.starts_with(PREFIX);
         holds_secrets(&fitted.leaves, is_dotenv)
             || environment.iter().any(|(name, found)| is_dotenv(&found.origin) && is_foreign(name))
-    }));
+    });
+    // It is there to be hidden, and whoever writes into it speaks for us.
+    if let Some(finding) = open_dotenv {
+        return Err(Problems::new(vec![finding]).with_warnings(warnings));
+    }
 
     match compose(fitted, registrations, &environment, &mut warnings) {
         Ok((config, leaves)) => Ok(Loaded {
@@ -198,11 +210,16 @@ fn compose(
     problems.extend(rules::check_shared_secrets(&leaves, &accounts));
     let platforms: Vec<&str> = registrations.iter().map(|known| known.spec.name).collect();
     let mut verdict = rules::check(&config, &origins, &platforms);
+    let settings = config.access.clone();
+    let general = access::general(&settings, &origins, &mut verdict);
     for account in accounts {
-        if let Some((name, settings)) = open(account, registrations, &origins, &mut verdict) {
+        let access = (&settings, &general);
+        let opened = open(account, registrations, access, &origins, &mut verdict);
+        if let Some((name, settings)) = opened {
             config.accounts.insert(name, settings);
         }
     }
+    people::check(&config, &origins, &mut verdict);
     problems.extend(verdict.problems);
     warnings.extend(verdict.warnings);
     match problems.is_empty() {
@@ -215,6 +232,7 @@ fn compose(
 fn open(
     mut fitted: FittedAccount,
     registrations: &[Registration],
+    general: (&AccessSettings, &BTreeSet<SenderId>),
     origins: &Origins<'_>,
     verdict: &mut Verdict,
 ) -> Option<(AccountId, AccountSettings)> {
@@ -242,25 +260,21 @@ fn open(
         Some(value) => !value.is_null(),
         None => false,
     };
-    let others = match spec.senders.also_by.iter().any(|key| is_filled(key)) {
-        true => Others::Named,
-        false => Others::None,
-    };
+    let vouches = spec.senders.also_by.iter().any(|key| is_filled(key));
     let opened = keys.enabled.then(|| registration.open(Value::Object(settings)));
     let (direct, group) = rules::commands(&fitted, &keys, origins, verdict);
     let session_reset = keys.session_reset.clone();
     let hearing = rules::hearing(&fitted, &keys, origins, verdict);
     let (streaming, reply_to_mode) = (keys.streaming.clone(), keys.reply_to_mode);
     let display = keys.display;
-    let (allowed, audience) =
-        rules::allowed(&fitted, keys, &registration.spec, others, origins, verdict);
+    let by = access::By { spec, vouches };
+    let access = access::of_account(&fitted, &keys, by, general, origins, verdict);
     match opened.transpose() {
         Ok(account) => {
             let platform = registration.spec;
             let settings = AccountSettings {
                 platform,
-                allowed,
-                audience,
+                access,
                 hearing,
                 direct,
                 group,
@@ -278,6 +292,12 @@ fn open(
         }
     }
 }
+
+/// The variables by which who is heard on every account is known everywhere.
+const GENERAL: [(&str, [&str; 2]); 2] = [
+    ("GATEWAY_ALLOWED_USERS", ["ACCESS", "ALLOW"]),
+    ("GATEWAY_ALLOW_ALL_USERS", ["ACCESS", "ALLOW_EVERYONE"]),
+];
 
 /// What a platform has to say against settings, and where a person changes that.
 fn unusable(
@@ -315,7 +335,10 @@ fn assignments(environment: &Environment) -> Vec<Assignment<'_>> {
         .iter()
         .filter(|(name, _)| !NOT_SETTINGS.contains(name))
         .filter_map(|(name, variable)| {
-            let path = name.strip_prefix(PREFIX)?.split("__").map(str::to_uppercase).collect();
+            let path = match GENERAL.iter().find(|(general, _)| *general == name) {
+                Some((_, path)) => path.map(str::to_owned).to_vec(),
+                None => name.strip_prefix(PREFIX)?.split("__").map(str::to_uppercase).collect(),
+            };
             let (value, origin) = (variable.value.expose(), &variable.origin);
             Some(Assignment { name, value, origin, path })
         })
@@ -327,12 +350,14 @@ fn permissions(
     file: Option<&SourceFile>,
     holds_secrets: impl FnOnce() -> bool,
 ) -> Option<Finding> {
-    let mode = file?.mode?;
+    let file = file?;
+    let mode = file.mode?;
     let is_open = mode & 0o077 != 0;
     (is_open && holds_secrets()).then(|| {
+        let path = file.path.as_ref().map_or(name.into(), |path| path.display().to_string());
         let expectation = format!(
             "holds secrets and may be read by other users of this machine (mode {mode:03o}); \
-             run chmod 600 on it"
+             run `chmod 600 {path}`"
         );
         Finding::about(name, expectation)
     })
@@ -354,19 +379,22 @@ const SHORTEST_IN_ENVIRONMENT: usize = 8;
 
 /// Somebody else's message, without the secrets it may repeat.
 fn scrub(message: &str, leaves: &[Leaf]) -> String {
-    let mut message = message.to_owned();
-    for leaf in leaves {
-        let Held::Hidden(secret) = &leaf.value else { continue };
+    Redactor::of(hidden_in(leaves)).clean(message).into_owned()
+}
+
+/// The texts that are secret.
+fn hidden_in(leaves: &[Leaf]) -> impl Iterator<Item = Secret> {
+    let texts = leaves.iter().flat_map(|leaf| {
         let mut texts = Vec::new();
-        if let Ok(value) = serde_json::from_str(secret.expose()) {
+        if let Held::Hidden(secret) = &leaf.value
+            && let Ok(value) = serde_json::from_str(secret.expose())
+        {
             collect_texts(value, &mut texts);
         }
-        // A shorter one guards nothing, and would be found in the middle of every other word.
-        for text in texts.iter().filter(|text| text.len() >= SHORTEST_SECRET) {
-            message = message.replace(text.as_str(), HIDDEN);
-        }
-    }
-    message
+        texts
+    });
+    // A shorter one guards nothing, and would be found in the middle of every other word.
+    texts.filter(|text| text.len() >= SHORTEST_SECRET).map(Secret::new)
 }
 
 fn collect_texts(value: Value, texts: &mut Vec<String>) {

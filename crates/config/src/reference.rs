@@ -24,8 +24,9 @@ looks for mistakes.
 - A variable that holds a list separates its items by commas, or is written like `[one, two]`. One
   that holds several settings is written like `{name: value}`.
 - An account that is named like its platform also takes the variables by which the platform is known
-  everywhere, which are told below, and `<PLATFORM>_ALLOWED_USERS` and `<PLATFORM>_ALLOW_ALL_USERS` for
-  `allow` and `allow_everyone`. It appears without `config.yaml` when all are set that it needs.
+  everywhere, which are told below, and `<PLATFORM>_ALLOWED_USERS`,
+  `<PLATFORM>_GROUP_ALLOWED_USERS` and `<PLATFORM>_ALLOW_ALL_USERS` for `allow`, `group_allow_from` and
+  `allow_everyone`. It appears without `config.yaml` when all are set that it needs.
 - An empty variable counts as not set, and so does a key of `config.yaml` with nothing behind it.
 - Values in `.env` are taken as written and never expanded.
 - Top-level keys of `config.yaml` that begin with `x-` are left alone, so that anchors have a home.

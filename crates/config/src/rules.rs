@@ -1,18 +1,18 @@
 //! What must hold between settings that are each right on their own.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use talaria_model::{Pattern, SenderId};
-use talaria_platform::{Identity, Spec};
+use talaria_model::Pattern;
 
+use crate::access::{ADMINISTRATORS, senders};
+use crate::approvals::ApprovalMode;
 use crate::conversations::{CommandSettings, QUIET_PLATFORMS, QuickSettings, needs_shell, words};
 use crate::environment::Environment;
 use crate::finding::{Finding, Origin};
 use crate::fit::{FittedAccount, Held, Leaf};
 use crate::known::below;
 use crate::nearest::nearest;
-use crate::settings::{AccountKeys, Allowed, Audience, Config, HearingSettings, HttpSettings};
+use crate::settings::{AccountKeys, Config, HearingSettings, HttpSettings};
 use crate::single::brief;
 
 /// How many patterns an account may have.
@@ -53,6 +53,7 @@ pub(crate) fn check(config: &Config, origins: &Origins<'_>, platforms: &[&str]) 
     check_reset(config, origins, platforms, &mut verdict);
     check_quick(config, origins, &mut verdict);
     check_folders(config, origins, &mut verdict);
+    check_approvals(config, origins, &mut verdict);
     if origins.is_sound("voice") {
         crate::voice::check(&config.voice, origins, &mut verdict);
     }
@@ -121,6 +122,32 @@ fn check_quick(config: &Config, origins: &Origins<'_>, verdict: &mut Verdict) {
             refuse(
                 "needs a shell; add shell: true, or put the words that mean themselves in quotes",
             );
+        }
+    }
+}
+
+fn check_approvals(config: &Config, origins: &Origins<'_>, verdict: &mut Verdict) {
+    if config.approvals.mode == ApprovalMode::Off {
+        let expectation = "lets the agent do everything that its tools can, for whoever talks to it, \
+                           without asking anybody";
+        let finding = Finding::at(&origins.of("approvals.mode"), "approvals.mode", expectation);
+        verdict.warnings.push(finding.with_value("off"));
+    }
+    for (index, line) in config.approvals.deny.iter().enumerate() {
+        let tool = line.split(':').next().unwrap_or_default();
+        if tool.trim().is_empty() || tool.trim() != tool {
+            let path = format!("approvals.deny[{index}]");
+            let expectation = "names no tool; write it like run_program or run_program:*secret*";
+            let finding = Finding::at(&origins.of("approvals.deny"), &path, expectation);
+            verdict.problems.push(finding.with_value(format!("{line:?}")));
+        }
+    }
+    for name in config.agent.programs.keys() {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > 40 || !name.chars().all(is_plain) {
+            let path = below("agent.programs", name);
+            let expectation = "is not a name; use up to 40 letters, digits, - and _";
+            verdict.problems.push(Finding::at(&origins.of(&path), &path, expectation));
         }
     }
 }
@@ -232,13 +259,14 @@ pub(crate) fn commands(
         admins: senders(
             &keys.group_allow_admin_from,
             &below(&path, "group_allow_admin_from"),
+            ADMINISTRATORS,
             origins,
             verdict,
         ),
         allowed: named(&keys.group_user_allowed_commands),
     };
-    let admins =
-        senders(&keys.allow_admin_from, &below(&path, "allow_admin_from"), origins, verdict);
+    let named_in = below(&path, "allow_admin_from");
+    let admins = senders(&keys.allow_admin_from, &named_in, ADMINISTRATORS, origins, verdict);
     let allowed = match named(&keys.user_allowed_commands) {
         own if own.is_empty() => group.allowed.clone(),
         own => own,
@@ -260,33 +288,11 @@ pub(crate) fn commands(
     }
     if !admins.is_empty() && group.admins.is_empty() {
         let path = below(&path, "allow_admin_from");
-        let expectation = "decides about direct chats only: in every other chat, whoever is heard may \
-                           give every command that is not an administrator's; name somebody in \
-                           group_allow_admin_from, too";
+        let expectation = "decides about direct chats only: in every other chat, whoever is listed may \
+                           give every command; name somebody in group_allow_admin_from, too";
         verdict.warnings.push(Finding::at(&origins.of(&path), &path, expectation));
     }
     (CommandSettings { admins, allowed }, group)
-}
-
-fn senders(
-    ids: &[String],
-    path: &str,
-    origins: &Origins<'_>,
-    verdict: &mut Verdict,
-) -> BTreeSet<SenderId> {
-    let mut senders = BTreeSet::new();
-    for (index, sender) in ids.iter().enumerate() {
-        match SenderId::new(Arc::<str>::from(sender.as_str())) {
-            Ok(sender) => {
-                senders.insert(sender);
-            }
-            Err(error) => {
-                let item = format!("{path}[{index}]");
-                verdict.problems.push(Finding::at(&origins.of(path), &item, error.to_string()));
-            }
-        }
-    }
-    senders
 }
 
 /// What is answered on an account.
@@ -324,6 +330,7 @@ pub(crate) fn hearing(
         allowed_chats: allowed,
         ignored_chats: ignored,
         allow_bots: keys.allow_bots,
+        bot_messages_per_minute: keys.bot_messages_per_minute,
         observe_unmentioned: keys.observe_unmentioned,
         edited_messages: keys.edited_messages,
     };
@@ -377,50 +384,6 @@ fn patterns(
         }
     }
     patterns
-}
-
-/// Whether settings of a platform let anybody in besides `allow`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Others {
-    Named,
-    None,
-}
-
-/// Who is heard on an account.
-pub(crate) fn allowed(
-    fitted: &FittedAccount,
-    keys: AccountKeys,
-    spec: &Spec,
-    others: Others,
-    origins: &Origins<'_>,
-    verdict: &mut Verdict,
-) -> (Allowed, Audience) {
-    let path = below("accounts", &fitted.name);
-    let allow = below(&path, "allow");
-    let senders = senders(&keys.allow, &allow, origins, verdict);
-    for (index, id) in keys.allow.iter().enumerate().filter(|(_, id)| !(spec.senders.fit)(id)) {
-        let expectation = format!(
-            "is not how {} names people, so that nobody is meant; ids there look like {}",
-            spec.label, spec.senders.like
-        );
-        let finding = Finding::at(&origins.of(&allow), &format!("{allow}[{index}]"), expectation);
-        verdict.warnings.push(finding.with_value(format!("{:?}", brief(id))));
-    }
-    if keys.allow_everyone {
-        if !senders.is_empty() {
-            let expectation = "makes no difference, because allow_everyone is true";
-            verdict.warnings.push(Finding::at(&origins.of(&allow), &allow, expectation));
-        }
-        return (Allowed::Everyone, Audience::Somebody);
-    }
-    let hears_nobody =
-        senders.is_empty() && others == Others::None && spec.identity == Identity::Anyone;
-    if hears_nobody && keys.enabled {
-        let expectation = "nobody is heard here; add the ids of senders to allow";
-        verdict.warnings.push(Finding::at(&fitted.origin, &path, expectation));
-    }
-    let audience = if hears_nobody { Audience::Nobody } else { Audience::Somebody };
-    (Allowed::Only(senders), audience)
 }
 
 /// A secret that opens two different doors opens the second to whoever was given the first. Accounts

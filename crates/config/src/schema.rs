@@ -28,6 +28,8 @@ pub fn schema(registrations: &[Registration]) -> Value {
         // Ids that are numbers are read as they are spelled, and usually written without quotes.
         for ids in [
             "allow",
+            "allow_from",
+            "group_allow_from",
             "free_response_chats",
             "allowed_chats",
             "ignored_chats",

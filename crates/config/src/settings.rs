@@ -9,14 +9,17 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
-use talaria_model::{AccountId, ChatKind, Pattern, Secret, SenderId};
+use talaria_model::{AccountId, ChatKind, Pattern, Secret};
 use talaria_platform::{Account, Spec};
 use url::Url;
 
+use crate::access::{AccessSettings, AccountAccess, DmPolicy, GroupPolicy, UnauthorizedDm};
+use crate::approvals::{ApprovalSettings, ProgramSettings};
 use crate::conversations::{
     CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
     ResetOverride, ResetSettings, SessionSettings,
 };
+use crate::people::{BudgetsSettings, PersonSettings, RoleSettings};
 use crate::speaking::{
     DisplayOverride, DisplaySettings, ReplyToMode, StreamingOverride, StreamingSettings,
 };
@@ -69,8 +72,27 @@ pub struct Config {
     #[serde(skip)]
     pub accounts: BTreeMap<AccountId, AccountSettings>,
 
+    /// Who is heard on every account.
+    pub access: AccessSettings,
+
+    /// People whom you know, by a name of your choice. Whoever writes from several accounts is one person
+    /// here, with one role and one budget.
+    #[schemars(extend("x-applies" = "live"))]
+    pub people: BTreeMap<String, PersonSettings>,
+
+    /// What people are to you, by a name of your choice, and what that grants.
+    #[schemars(extend("x-applies" = "live"))]
+    pub roles: BTreeMap<String, RoleSettings>,
+
+    /// How much may be spent in a day. A day begins at midnight where `timezone` says.
+    #[schemars(extend("x-applies" = "live"))]
+    pub budgets: BudgetsSettings,
+
     /// How the agent works.
     pub agent: AgentSettings,
+
+    /// What is asked about before it is done.
+    pub approvals: ApprovalSettings,
 
     /// What is done when a conversation becomes too long for the model.
     #[schemars(extend("x-applies" = "live"))]
@@ -145,7 +167,12 @@ impl Default for Config {
             session_store_max_age_days: 0,
             entry_max_age_days: 0,
             accounts: BTreeMap::new(),
+            access: AccessSettings::default(),
+            people: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            budgets: BudgetsSettings::default(),
             agent: AgentSettings::default(),
+            approvals: ApprovalSettings::default(),
             compression: CompressionSettings::default(),
             group_sessions_per_user: true,
             thread_sessions_per_user: false,
@@ -289,6 +316,13 @@ pub struct AgentSettings {
 
     /// Whether that is acknowledged, at most once in thirty seconds.
     pub busy_ack_enabled: bool,
+
+    /// Programs of this machine that the agent may run, by a name of your choice. There are none unless
+    /// you name them. `{program: /usr/bin/uptime, about: "how busy the machine is"}` runs one as it is;
+    /// `arguments` it is always given, `free_arguments: true` lets the model add its own. A person is asked
+    /// each time, unless `ask: never`.
+    #[schemars(extend("x-applies" = "live"))]
+    pub programs: BTreeMap<String, ProgramSettings>,
 }
 
 impl Default for AgentSettings {
@@ -304,6 +338,7 @@ impl Default for AgentSettings {
             gateway_auto_continue_freshness: 3600,
             busy_input_mode: BusyInput::Interrupt,
             busy_ack_enabled: true,
+            programs: BTreeMap::new(),
         }
     }
 }
@@ -358,6 +393,10 @@ pub struct FileSettings {
     /// goes beyond it is not fetched.
     pub message_limit: ByteSize,
 
+    /// How much the files that one person sends in a day may have together. What goes beyond it is not
+    /// fetched.
+    pub sender_quota: ByteSize,
+
     /// How long a message waits for its files to be fetched from the platform. The agent is told of what
     /// is not there by then.
     #[serde(with = "duration_text")]
@@ -376,6 +415,7 @@ impl Default for FileSettings {
             limit: ByteSize::from_megabytes(25),
             quota: ByteSize::from_megabytes(2_000),
             message_limit: ByteSize::from_megabytes(100),
+            sender_quota: ByteSize::from_megabytes(1_000),
             fetch_time: Duration::from_secs(120),
             send_from: Vec::new(),
         }
@@ -474,13 +514,37 @@ pub(crate) struct AccountKeys {
     pub(crate) enabled: bool,
 
     /// Who is heard: the ids of senders, as the platform writes them. Display names do not count,
-    /// because anybody can take one. An empty list hears nobody.
-    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["allow_from", "allowed_users"]))]
+    /// because anybody can take one. An empty list hears nobody but who was let in by pairing.
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["allowed_users"]))]
     pub(crate) allow: Vec<String>,
+
+    /// Who is heard in direct chats besides: ids, as in `allow`.
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["dm_allow_from"]))]
+    pub(crate) allow_from: Vec<String>,
+
+    /// Who is heard in every other chat besides: ids, as in `allow`.
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["group_allowed_users"]))]
+    pub(crate) group_allow_from: Vec<String>,
 
     /// Whether everybody who finds the account is heard.
     #[schemars(extend("x-applies" = "live", "x-synonyms" = ["allow_all_users"]))]
     pub(crate) allow_everyone: bool,
+
+    /// Who is heard in direct chats. When it is not set, who is named, or everybody if `allow_everyone`
+    /// is true.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) dm_policy: Option<DmPolicy>,
+
+    /// Who is heard in every other chat. When it is not set, who is named, or everybody if
+    /// `allow_everyone` is true.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) group_policy: Option<GroupPolicy>,
+
+    /// What becomes of somebody unknown who writes in a direct chat: `pair` answers once with a code that
+    /// `talaria pair approve` accepts, `ignore` does nothing. When it is not set, what `dm_policy` says,
+    /// else what `access.unauthorized_dm_behavior` says.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) unauthorized_dm_behavior: Option<UnauthorizedDm>,
 
     /// Whether the agent has to be spoken to in chats of several people: by its name, or by an answer to
     /// it. In a direct chat everything is for it.
@@ -525,6 +589,11 @@ pub(crate) struct AccountKeys {
     #[schemars(extend("x-applies" = "live"))]
     pub(crate) allow_bots: AllowBots,
 
+    /// How many messages of one bot in one chat are answered in a minute. Two bots that answer each other
+    /// do not stop by themselves.
+    #[schemars(range(min = 1, max = 1_000), extend("x-applies" = "live"))]
+    pub(crate) bot_messages_per_minute: u32,
+
     /// Whether the agent reads what people say to each other in a chat with the next message that is for
     /// it. Only where a group shares one conversation (`group_sessions_per_user: false`) is that what
     /// everybody said; else each person's own words.
@@ -537,20 +606,23 @@ pub(crate) struct AccountKeys {
     /// What becomes of a message that you change after the agent has read it.
     pub(crate) edited_messages: EditedMessages,
 
-    /// Who may give every command in a direct chat: ids, as in `allow`. As long as nobody is named, the
-    /// commands that concern the gateway as a whole are nobody's and the others everybody's.
-    #[schemars(extend("x-synonyms" = ["admins"]))]
+    /// Who may give every command in a direct chat: ids, as in `allow`. As long as nobody is named,
+    /// whoever is listed may; who was let in by pairing, or because everybody is, never.
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["admins"]))]
     pub(crate) allow_admin_from: Vec<String>,
 
     /// What the others may give in a direct chat as soon as an administrator is named, besides `/help`
     /// and `/whoami`: names, with or without the slash. When it is empty, what
     /// `group_user_allowed_commands` says.
+    #[schemars(extend("x-applies" = "live"))]
     pub(crate) user_allowed_commands: Vec<String>,
 
     /// The same as `allow_admin_from`, in every chat that is not direct.
+    #[schemars(extend("x-applies" = "live"))]
     pub(crate) group_allow_admin_from: Vec<String>,
 
     /// The same as `user_allowed_commands`, in every chat that is not direct.
+    #[schemars(extend("x-applies" = "live"))]
     pub(crate) group_user_allowed_commands: Vec<String>,
 
     /// What differs from the general `session_reset` on this account.
@@ -567,10 +639,15 @@ pub(crate) struct AccountKeys {
 }
 
 /// What is every account's and not its platform's.
-pub(crate) const ACCOUNT_KEYS: [&str; 21] = [
+pub(crate) const ACCOUNT_KEYS: [&str; 27] = [
     "enabled",
     "allow",
+    "allow_from",
+    "group_allow_from",
     "allow_everyone",
+    "dm_policy",
+    "group_policy",
+    "unauthorized_dm_behavior",
     "require_mention",
     "thread_require_mention",
     "mention_patterns",
@@ -579,6 +656,7 @@ pub(crate) const ACCOUNT_KEYS: [&str; 21] = [
     "guest_mode",
     "ignored_chats",
     "allow_bots",
+    "bot_messages_per_minute",
     "observe_unmentioned",
     "edited_messages",
     "allow_admin_from",
@@ -597,7 +675,12 @@ impl Default for AccountKeys {
             platform: None,
             enabled: true,
             allow: Vec::new(),
+            allow_from: Vec::new(),
+            group_allow_from: Vec::new(),
             allow_everyone: false,
+            dm_policy: None,
+            group_policy: None,
+            unauthorized_dm_behavior: None,
             require_mention: true,
             thread_require_mention: false,
             mention_patterns: Vec::new(),
@@ -606,6 +689,7 @@ impl Default for AccountKeys {
             guest_mode: false,
             ignored_chats: Vec::new(),
             allow_bots: AllowBots::None,
+            bot_messages_per_minute: 10,
             observe_unmentioned: false,
             edited_messages: EditedMessages::Ignore,
             allow_admin_from: Vec::new(),
@@ -661,6 +745,8 @@ pub struct HearingSettings {
     pub ignored_chats: BTreeSet<String>,
     /// Whether other bots are answered.
     pub allow_bots: AllowBots,
+    /// How many messages of one of them in one chat are, in a minute.
+    pub bot_messages_per_minute: u32,
     /// Whether what is said to others is read later.
     pub observe_unmentioned: bool,
     /// What becomes of a message that is changed after it was read.
@@ -673,9 +759,7 @@ pub struct AccountSettings {
     /// The platform.
     pub platform: Spec,
     /// Who is heard.
-    pub allowed: Allowed,
-    /// Whether that is anybody, by whatever setting.
-    pub audience: Audience,
+    pub access: AccountAccess,
     /// What of that is answered.
     pub hearing: HearingSettings,
     /// Who may give which command in a direct chat.
@@ -698,28 +782,10 @@ impl fmt::Debug for AccountSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AccountSettings")
             .field("platform", &self.platform.name)
-            .field("allowed", &self.allowed)
+            .field("access", &self.access)
             .field("enabled", &self.account.is_some())
             .finish()
     }
-}
-
-/// Who is heard on an account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Allowed {
-    /// These senders, and whom the platform itself knows to be let in, such as by a role.
-    Only(BTreeSet<SenderId>),
-    /// Everybody.
-    Everyone,
-}
-
-/// Whether anybody is heard on an account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// No setting lets anybody in.
-    Nobody,
-    /// Somebody is let in, or the platform knows its people itself.
-    Somebody,
 }
 
 fn optional_zone<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TimeZone>, D::Error> {

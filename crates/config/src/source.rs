@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::finding::{CONFIG_FILE, DOTENV_FILE, Finding, Problems};
 
@@ -26,6 +26,8 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
     /// The Unix permission bits, where there are any.
     pub(crate) mode: Option<u32>,
+    /// Where it is, where it is a file.
+    pub(crate) path: Option<PathBuf>,
 }
 
 impl Sources {
@@ -38,7 +40,12 @@ impl Sources {
     ) -> Result<Self, Problems> {
         let mut problems = Vec::new();
         let mut open = |name| {
-            read_file(&home.join(name)).unwrap_or_else(|error| {
+            let path = home.join(name);
+            let read = match name == DOTENV_FILE && path.is_symlink() {
+                true => Err(FileError::Linked),
+                false => read_file(&path),
+            };
+            read.unwrap_or_else(|error| {
                 problems.push(Finding::about(name, error.to_string()));
                 None
             })
@@ -52,13 +59,13 @@ impl Sources {
 
     /// With this text as `config.yaml`.
     pub fn with_config(mut self, text: impl Into<String>) -> Self {
-        self.config = Some(SourceFile { text: text.into(), mode: None });
+        self.config = Some(SourceFile { text: text.into(), mode: None, path: None });
         self
     }
 
     /// With this text as `.env`.
     pub fn with_dotenv(mut self, text: impl Into<String>) -> Self {
-        self.dotenv = Some(SourceFile { text: text.into(), mode: None });
+        self.dotenv = Some(SourceFile { text: text.into(), mode: None, path: None });
         self
     }
 
@@ -99,6 +106,8 @@ impl fmt::Debug for Sources {
 enum FileError {
     #[error("is not a file")]
     NotAFile,
+    #[error("is a link; secrets are read only from a file in the home folder itself")]
+    Linked,
     #[error("is a link to a file that does not exist")]
     Dangling,
     #[error("is larger than {} KiB, which no configuration needs to be", LARGEST_FILE >> 10)]
@@ -135,7 +144,7 @@ fn read_file(path: &Path) -> Result<Option<SourceFile>, FileError> {
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| FileError::NotText { at: error.utf8_error().valid_up_to() })?;
-    Ok(Some(SourceFile { text, mode: mode(&metadata) }))
+    Ok(Some(SourceFile { text, mode: mode(&metadata), path: Some(path.to_owned()) }))
 }
 
 #[cfg(unix)]

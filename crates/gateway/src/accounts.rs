@@ -2,22 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use talaria_model::{AccountId, Capabilities, ChatKind, Drafts, Inbound, SenderId, Timestamp};
+use talaria_model::{
+    AccountId, Address, Capabilities, ChatKind, Drafts, Inbound, Sender, SenderId, Standing,
+    Timestamp,
+};
 use talaria_platform::{
     Arrival, Arrivals, ConnectError, Cursor, Incoming, Library, Link, LinkError, Outgoing, Ports,
     SendError, Startup,
 };
-use talaria_session::{Access, Admission, Gate};
-use talaria_store::StoreError;
+use talaria_session::{Access, Authority, Caller, Gate, Person, Room, Strangers, Surface, Waiting};
+use talaria_store::{Guests, StoreError};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::AccountPlan;
 use crate::archive::AccountArchive;
 use crate::denials::{Denials, Stranger, Trace};
+use crate::desk::desk_for;
+use crate::exchanges::Exchanges;
 use crate::pace::{Purse, Purses};
 use crate::shared::Shared;
 use crate::silenced::Silenced;
@@ -105,6 +110,10 @@ pub(crate) struct ConnectedAccount {
     pub(crate) plan: AccountPlan,
     access: RwLock<Access>,
     gate: RwLock<Arc<Gate>>,
+    guests: RwLock<Arc<Guests>>,
+    /// Held while who is let in is changed.
+    pub(crate) pairing: tokio::sync::Mutex<()>,
+    exchanges: Mutex<Exchanges>,
     outgoing: Mutex<Option<Arc<dyn Outgoing>>>,
     library: Mutex<Option<Arc<dyn Library>>>,
     /// Places for those who fetch files.
@@ -144,6 +153,9 @@ impl Accounts {
             let account = ConnectedAccount {
                 access: RwLock::new(plan.access.clone()),
                 gate: RwLock::new(Arc::new(plan.gate.clone())),
+                guests: RwLock::default(),
+                pairing: tokio::sync::Mutex::default(),
+                exchanges: Mutex::default(),
                 outgoing: Mutex::default(),
                 library: Mutex::default(),
                 fetches: Semaphore::new(FETCHES_AT_ONCE),
@@ -236,9 +248,72 @@ impl ConnectedAccount {
         }
     }
 
-    /// Whether an event is let in.
-    pub(crate) fn admit(&self, inbound: &Inbound) -> Admission {
-        self.access.read().unwrap_or_else(PoisonError::into_inner).admit(inbound)
+    /// What the sender of an event may do at this moment.
+    pub(crate) fn authority(&self, inbound: &Inbound) -> Authority {
+        let grant = self.guests().book.reach(&inbound.from.id);
+        self.access().authority(Caller::of(inbound, grant))
+    }
+
+    /// What somebody may do at this moment whose message waits.
+    pub(crate) fn authority_of(&self, said: &Waiting) -> Authority {
+        self.authority_in(&said.from, &said.to, said.standing)
+    }
+
+    /// What somebody may do at this moment in a chat.
+    pub(crate) fn authority_in(
+        &self,
+        sender: &Sender,
+        at: &Address,
+        standing: Standing,
+    ) -> Authority {
+        let room = Room::of(at.chat.kind);
+        let grant = self.guests().book.reach(&sender.id);
+        self.access().authority(Caller { sender, standing, room, grant })
+    }
+
+    /// Who somebody is, where the operator knows them by name.
+    pub(crate) fn person(&self, sender: &SenderId) -> Option<Arc<Person>> {
+        self.access().person(sender).cloned()
+    }
+
+    /// Whether somebody unknown who writes in a direct chat is answered.
+    pub(crate) fn strangers(&self) -> Strangers {
+        self.access().strangers
+    }
+
+    /// Whether others than the operator can write there.
+    pub(crate) fn is_platforms(&self) -> bool {
+        self.access().surface == Surface::Platform
+    }
+
+    fn access(&self) -> RwLockReadGuard<'_, Access> {
+        self.access.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn guests(&self) -> Arc<Guests> {
+        self.guests.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// These are let in by pairing from the next event on.
+    pub(crate) fn set_guests(&self, guests: Guests) {
+        *self.guests.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(guests);
+    }
+
+    /// Whether nothing comes of what a stranger says.
+    pub(crate) fn is_deaf_to(&self, sender: &SenderId, text: &str, now: Timestamp) -> bool {
+        self.guests().book.is_deaf_to(sender, text, self.strangers(), now)
+    }
+
+    /// Whether somebody whom a list lets in has not been recorded yet.
+    pub(crate) fn is_news(&self, sender: &SenderId) -> bool {
+        self.guests().book.is_news(sender)
+    }
+
+    /// Whether a program is answered once more.
+    pub(crate) fn converses(&self, inbound: &Inbound, now: Timestamp) -> bool {
+        let most = self.gate().exchanges;
+        let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+        exchanges.permit(inbound, most, now)
     }
 
     /// Listens to somebody else from the next event on.
@@ -332,11 +407,12 @@ pub(crate) fn statuses(shared: &Shared) -> Vec<AccountStatus> {
     shared.accounts.accounts.values().map(status).collect()
 }
 
-/// Takes up what the last run denied.
+/// Takes up what the last run denied, and whom it let in.
 pub(crate) async fn resume(shared: &Shared) -> Result<(), StoreError> {
     for (id, account) in &shared.accounts.accounts {
         let denials = Denials::resume(shared.store.as_ref(), id, shared.started).await?;
         *account.denials() = denials;
+        account.set_guests(shared.store.guests(id).await?);
     }
     Ok(())
 }
@@ -433,8 +509,12 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
         clock: shared.clock.clone(),
         files: shared.files.clone(),
         archive: Arc::new(AccountArchive { store: shared.store.clone(), account: plan.id.clone() }),
+        desk: desk_for(shared, plan),
         hosts: shared.hosts.clone(),
-        menu: menu::menu(plan.rules.get(&ChatKind::Dm).unwrap_or(&shared.rules)),
+        menu: menu::menu(
+            plan.rules.get(&ChatKind::Dm).unwrap_or(&shared.rules),
+            plan.access.surface,
+        ),
         folder: plan.folder.clone(),
         cursor: cursor.map(Cursor),
     };

@@ -387,6 +387,11 @@ pub(crate) fn show(shared: &Arc<Shared>, to: Address, shown: Shown) -> Live {
     Live::new(chat, id, voice)
 }
 
+/// Lets a chat look into the store for what nobody handed over.
+pub(crate) fn look(shared: &Arc<Shared>, to: Address) {
+    with_chat(shared, to, |chat| chat.lock().leave_to_store());
+}
+
 /// Takes up every chat that the last run left with something to deliver.
 pub(crate) async fn resume(shared: &Arc<Shared>) -> Result<(), StoreError> {
     let mut after = None;

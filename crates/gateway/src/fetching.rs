@@ -15,7 +15,8 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use talaria_clock::Clock;
 use talaria_model::{
-    AccountId, FileRef, Inbound, InboundKind, Media, MediaKind, Message, Seq, Shown, Unfetched,
+    AccountId, FileRef, Inbound, InboundKind, Media, MediaKind, Message, SenderId, Seq, Shown,
+    Timestamp, Unfetched,
 };
 use talaria_platform::{ByteStream, FetchError, FileError, Surroundings};
 use talaria_store::StoreError;
@@ -24,6 +25,7 @@ use crate::accounts::ConnectedAccount;
 use crate::bursts::Heard;
 use crate::hearing::{self, Listens};
 use crate::shared::Shared;
+use crate::shares::{Shares, TooMany};
 use crate::tasks::{Panicked, calm};
 
 /// For how many messages of a conversation files are fetched at the same time.
@@ -110,7 +112,7 @@ async fn fetch(shared: Arc<Shared>, seq: Seq, mut inbound: Inbound) -> Inbound {
         keeps = !message.media.is_empty() || shared.listens().is_due(&asked_about);
         let around = look_around(&shared, &asked_about);
         let taken = async {
-            take_in(&shared, &account, message).await;
+            take_in(&shared, &account, &asked_about.from.id, message).await;
             hearing::listen(&shared, message).await;
         };
         let (around, ()) = tokio::join!(around, taken);
@@ -168,13 +170,13 @@ async fn look_around(shared: &Shared, inbound: &Inbound) -> Surroundings {
 }
 
 /// Puts files in the place of media, in their order.
-async fn take_in(shared: &Shared, account: &AccountId, message: &mut Message) {
+async fn take_in(shared: &Shared, account: &AccountId, sender: &SenderId, message: &mut Message) {
     let mut media = std::mem::take(&mut message.media);
     let beyond = media.split_off(media.len().min(MOST_FILES));
     let allowance = Arc::new(Allowance::new(shared.limits.message_files));
     let fetch = |place: usize| -> BoxFuture<'_, (usize, Result<FileRef, String>)> {
         let media = &media[place];
-        one(shared, account, media, &allowance).map(move |outcome| (place, outcome)).boxed()
+        one(shared, account, sender, media, &allowance).map(move |outcome| (place, outcome)).boxed()
     };
     let fetches: Vec<_> = (0..media.len()).map(fetch).collect();
     let mut fetches = stream::iter(fetches).buffer_unordered(AT_ONCE);
@@ -218,6 +220,7 @@ enum Failed {
 async fn one(
     shared: &Shared,
     account: &AccountId,
+    sender: &SenderId,
     media: &Media,
     allowance: &Arc<Allowance>,
 ) -> Result<FileRef, String> {
@@ -229,7 +232,7 @@ async fn one(
     loop {
         account.connected().await;
         let place = account.fetches.acquire().await;
-        let tried = calm(attempt(shared, account, media, allowance)).await;
+        let tried = calm(attempt(shared, account, sender, media, allowance)).await;
         drop(place);
         match tried {
             Ok(Ok(file)) => return Ok(file),
@@ -249,6 +252,7 @@ async fn one(
 async fn attempt(
     shared: &Shared,
     account: &ConnectedAccount,
+    sender: &SenderId,
     media: &Media,
     allowance: &Arc<Allowance>,
 ) -> Result<FileRef, Failed> {
@@ -266,7 +270,11 @@ async fn attempt(
         FetchError::Refused { reason } => Failed::ForGood(reason),
         FetchError::Unreachable { reason } => Failed::ForNow(reason),
     })?;
-    let share = Arc::new(Share { of: allowance.clone(), taken: AtomicU64::new(0) });
+    let share = Arc::new(Share {
+        of: allowance.clone(),
+        taken: AtomicU64::new(0),
+        person: (shared.shares.clone(), account.plan.id.clone(), sender.clone()),
+    });
     let bytes = watched(bytes, shared.clock.clone(), share.clone());
     let name = media.name.as_deref().unwrap_or_default();
     match shared.files.save(name, media.mime.as_deref(), bytes).await {
@@ -280,6 +288,9 @@ async fn attempt(
         Err(error) => {
             share.give_back();
             Err(match error {
+                _ if allowance.is_spent.load(Ordering::Relaxed) => {
+                    Failed::ForGood(TooMany.to_string())
+                }
                 _ if allowance.is_exceeded.load(Ordering::Relaxed) => Failed::ForGood(format!(
                     "the files of a message may have {} together",
                     megabytes(shared.limits.message_files)
@@ -297,11 +308,14 @@ async fn attempt(
 struct Allowance {
     left: AtomicU64,
     is_exceeded: AtomicBool,
+    /// Whoever sends them has sent too much today.
+    is_spent: AtomicBool,
 }
 
 impl Allowance {
     fn new(bytes: u64) -> Self {
-        Self { left: AtomicU64::new(bytes), is_exceeded: AtomicBool::new(false) }
+        let (is_exceeded, is_spent) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { left: AtomicU64::new(bytes), is_exceeded, is_spent }
     }
 }
 
@@ -309,10 +323,16 @@ impl Allowance {
 struct Share {
     of: Arc<Allowance>,
     taken: AtomicU64,
+    person: (Arc<Shares>, AccountId, SenderId),
 }
 
 impl Share {
-    fn take(&self, bytes: u64) -> io::Result<()> {
+    fn take(&self, bytes: u64, now: Timestamp) -> io::Result<()> {
+        let (shares, account, sender) = &self.person;
+        if let Err(error) = shares.take(account, sender, bytes, now) {
+            self.of.is_spent.store(true, Ordering::Relaxed);
+            return Err(io::Error::other(error));
+        }
         let less = |left: u64| left.checked_sub(bytes);
         if self.of.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
             self.of.is_exceeded.store(true, Ordering::Relaxed);
@@ -338,7 +358,8 @@ fn watched(bytes: ByteStream, clock: Arc<dyn Clock>, share: Arc<Share>) -> ByteS
                 Err(io::Error::new(io::ErrorKind::TimedOut, "the platform stopped sending it"))
             }
         };
-        match chunk.and_then(|chunk| share.take(chunk.len() as u64).map(|()| chunk)) {
+        let now = clock.now();
+        match chunk.and_then(|chunk| share.take(chunk.len() as u64, now).map(|()| chunk)) {
             Ok(chunk) => Some((Ok(chunk), Some((bytes, clock, share)))),
             Err(error) => Some((Err(error), None)),
         }

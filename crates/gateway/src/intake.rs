@@ -1,14 +1,17 @@
 //! From a platform into the journal: check, commit, only then acknowledge.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use talaria_model::{Addressed, Below, Inbound, InboundKind};
+use talaria_model::{Addressed, Below, Inbound, InboundKind, SenderId, SenderKind, Timestamp};
 use talaria_platform::{Batch, Committed, Verdict};
-use talaria_session::{Admission, Attention, Chatter, Part, Session, SessionKey};
+use talaria_session::pairing::Code;
+use talaria_session::{Attention, Authority, Chatter, Deed, Part, Rule, Session, SessionKey};
 use talaria_store::{Admitted, Delivered, JournalState, StoreError};
 
 use crate::accounts::ConnectedAccount;
 use crate::denials::{self, Trace};
+use crate::pairing;
 use crate::shared::Shared;
 
 /// The longest text that is taken in. Platforms have lower limits of their own; this one keeps a
@@ -27,9 +30,16 @@ pub(crate) async fn admit(
 ) -> Result<(), StoreError> {
     let Batch { events, cursor, ack } = batch;
     let mut judged: Vec<Option<Judged>> = Vec::with_capacity(events.len());
+    let mut knocks = Vec::new();
+    let mut news: BTreeMap<SenderId, Rule> = BTreeMap::new();
     for event in events {
         let part = part(shared, account, &event, &judged).await?;
-        judged.push(judge(shared, account, event, part));
+        let (row, knock, rule) = judge(shared, account, event, part);
+        if let (Some((_, inbound, JournalState::Unread)), Some(rule)) = (&row, rule) {
+            news.insert(inbound.from.id.clone(), rule);
+        }
+        judged.push(row);
+        knocks.push(knock);
     }
     let delivered = Delivered {
         account: account.plan.id.clone(),
@@ -52,9 +62,14 @@ pub(crate) async fn admit(
     };
     let mut verdicts = Vec::with_capacity(judged.len());
     let mut heard = Vec::with_capacity(judged.len());
-    for judged in judged {
+    let mut strangers = Vec::new();
+    for (judged, knock) in judged.into_iter().zip(knocks) {
         // What was not offered to the journal has no answer from it.
         let answer = judged.and_then(|event| Some((event, admitted.next()?)));
+        // A stranger is answered once, however often the platform delivers what they said.
+        if !matches!(answer, Some((_, Admitted::Repeated(_)))) {
+            strangers.extend(knock);
+        }
         verdicts.push(match answer {
             Some((_, Admitted::Repeated(_))) => Verdict::Repeated,
             Some(((_, _, JournalState::Ignored(_)), Admitted::Journalled(seq))) => {
@@ -72,6 +87,12 @@ pub(crate) async fn admit(
         account.silenced.hears(&inbound.to);
         crate::lanes::offer(shared, key, seq, inbound);
     }
+    for (sender, rule) in news {
+        pairing::met(shared, account, &sender, rule).await;
+    }
+    for inbound in strangers {
+        pairing::heard(shared, account, &inbound).await;
+    }
     Ok(())
 }
 
@@ -88,7 +109,7 @@ async fn part(
 ) -> Result<Part, StoreError> {
     let gate = account.gate();
     let is_known = inbound.source.below == Some(Below::Us);
-    if is_known || !gate.minds_part(inbound) || account.admit(inbound) != Admission::Admit {
+    if is_known || !gate.minds_part(inbound) || !account.authority(inbound).may(Deed::Speak) {
         return Ok(Part::None);
     }
     let key = SessionKey::of(inbound, shared.scope);
@@ -106,46 +127,95 @@ async fn part(
     Ok(if session.is_some_and(|session| has_part(&session)) { Part::Taken } else { Part::None })
 }
 
-/// Where an event belongs, whether it is let in, and whether it is answered. None for one that is not
-/// written down: it names another account, or it is one too many of those that are not answered.
+/// Where an event belongs, whether it is let in, and whether it is answered. No row for one that is not
+/// written down: it names another account, or it is one too many of those that are not answered. Beside it,
+/// what a stranger said who may be answered, and the rule that lets somebody in who comes for the first time.
 fn judge(
     shared: &Shared,
     account: &ConnectedAccount,
     mut inbound: Inbound,
     part: Part,
-) -> Option<Judged> {
+) -> (Option<Judged>, Option<Inbound>, Option<Rule>) {
     if inbound.to.account != account.plan.id {
         tracing::warn!(account = %account.plan.id, "refused an event of another account");
-        return None;
+        return (None, None, None);
     }
+    let now = shared.clock.now();
     let length = shorten(&mut inbound);
-    let state = match (account.admit(&inbound), length) {
-        (Admission::Admit, Length::Fits) => match account.gate().attend(&inbound, part) {
+    let by = account.authority(&inbound);
+    let mut knock = None;
+    let state = match (by.may(Deed::Speak), length) {
+        (true, Length::Fits) => match attend(account, &inbound, part, now) {
             Attention::Answer => {
                 addressed(&mut inbound, Addressed::ToUs);
                 JournalState::Unread
             }
             Attention::Overhear => JournalState::Unread,
             Attention::Ignore(why) => {
-                if account.ignores(shared.clock.now()) == Trace::None {
-                    return None;
+                if account.ignores(now) == Trace::None {
+                    return (None, None, None);
                 }
                 denials::excerpt(&mut inbound);
                 JournalState::Ignored(why.to_owned())
             }
         },
-        (Admission::Admit, Length::Shortened) => JournalState::Denied(TOO_LONG.to_owned()),
-        (Admission::Deny(deny), _) => {
-            if account.denies(&inbound.from.id, shared.clock.now()) == Trace::None {
-                return None;
+        (true, Length::Shortened) => JournalState::Denied(TOO_LONG.to_owned()),
+        (false, _) => {
+            knock = knocks(&by, &inbound).then(|| stripped(&inbound));
+            if account.denies(&inbound.from.id, now) == Trace::None {
+                return (None, knock, None);
             }
             // This is how an operator learns the id that the allow list wants.
             tracing::info!(account = %inbound.to.account, sender = %inbound.from.id, "not let in");
             denials::excerpt(&mut inbound);
-            JournalState::Denied(deny.reason().to_owned())
+            conceal(&mut inbound);
+            JournalState::Denied(by.rule.reason().to_owned())
         }
     };
-    Some((SessionKey::of(&inbound, shared.scope), inbound, state))
+    let asked = shared.open_questions.answered_by(&inbound);
+    let key = asked.unwrap_or_else(|| SessionKey::of(&inbound, shared.scope));
+    let is_news = by.rule.names() && account.is_news(&inbound.from.id);
+    (Some((key, inbound, state)), knock, is_news.then_some(by.rule))
+}
+
+/// Whether something that was let in is answered. Programs are not answered without end.
+fn attend(account: &ConnectedAccount, inbound: &Inbound, part: Part, now: Timestamp) -> Attention {
+    match (account.gate().attend(inbound, part), inbound.from.kind) {
+        (Attention::Answer, SenderKind::Bot) if !account.converses(inbound, now) => {
+            let Inbound { from, to, .. } = inbound;
+            tracing::warn!(account = %to.account, sender = %from.id, "a bot speaks without end");
+            Attention::Ignore(
+                "a bot spoke too often in a minute; bot_messages_per_minute says how often",
+            )
+        }
+        (attention, _) => attention,
+    }
+}
+
+/// Whether somebody who is not let in may be answered: a person who says something in a direct chat.
+fn knocks(by: &Authority, inbound: &Inbound) -> bool {
+    let InboundKind::Said(message) = &inbound.kind else { return false };
+    let deed = match Code::read(&message.text) {
+        Some(_) => Deed::Redeem,
+        None => Deed::AskToPair,
+    };
+    inbound.from.kind == SenderKind::Person && by.may(deed)
+}
+
+/// What may be a pairing code is not written down.
+fn conceal(inbound: &mut Inbound) {
+    if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind
+        && Code::read(&message.text).is_some()
+    {
+        message.text = "(perhaps a pairing code)".to_owned();
+    }
+}
+
+/// As much of what a stranger said as decides what becomes of it.
+fn stripped(inbound: &Inbound) -> Inbound {
+    let mut inbound = inbound.clone();
+    denials::excerpt(&mut inbound);
+    inbound
 }
 
 /// To whom something was said is settled here: a session does not know the account's rules.

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use talaria_model::{
-    Address, AgentEvent, Entry, Inbound, Outbound, OutboundId, Sender, Seq, SessionId, Timestamp,
-    TurnId,
+    Address, AgentEvent, Cost, Entry, Failure, Inbound, Outbound, OutboundId, Sender, Seq,
+    SessionId, Timestamp, TurnId, Usage,
 };
 use talaria_platform::Bursts;
 use talaria_session::{
-    Effect, Ended, Event, Phase, Request, Session, SessionKey, Start, TurnInHand,
+    Authority, Deed, Effect, Ended, Event, Phase, Request, Session, SessionKey, Start, TurnInHand,
 };
 use talaria_store::{Commit, Owner, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
@@ -27,6 +27,7 @@ use crate::memory::{Change, Memory};
 use crate::preview::Past;
 use crate::requests::{self, Asking};
 use crate::shared::Shared;
+use crate::spending::{self, Bill, Settled};
 use crate::tasks::{Panicked, calm};
 use crate::turn::{self, TurnHandle};
 
@@ -292,6 +293,8 @@ struct Driver {
     bursts: Bursts,
     /// How long what has been heard of such a thing waits for the rest.
     waits: Option<Duration>,
+    /// The turn for which nothing is left, and why.
+    refused: Option<(TurnId, Failure)>,
 }
 
 impl Driver {
@@ -308,6 +311,7 @@ impl Driver {
         };
         if let Some(session) = &mut session {
             session.rules = shared.rules_for(&lane.key);
+            shared.open_questions.follow(None, session);
         }
         Ok(Self {
             shared: shared.clone(),
@@ -320,6 +324,7 @@ impl Driver {
             fetches: Fetches::default(),
             bursts: shared.bursts_for(&lane.key),
             waits: None,
+            refused: None,
         })
     }
 
@@ -327,8 +332,21 @@ impl Driver {
         loop {
             match self.next().await {
                 Next::Event(event, told) => {
+                    if let Some(barred) = self.barred() {
+                        Box::pin(self.step(barred)).await;
+                    }
+                    if let Some((rows, why)) = refused(&event) {
+                        self.deny(&rows, why).await;
+                        continue;
+                    }
+                    let spender = spending::spender(&event);
                     // On the heap only while it lasts: most lanes wait most of the time.
-                    let next_delivery = Box::pin(self.step(event)).await;
+                    let mut next_delivery = Box::pin(self.step(event)).await;
+                    if let Some(spender) = spender
+                        && let Some(cut) = self.overdrawn(spender).await
+                    {
+                        next_delivery = Box::pin(self.step(cut)).await;
+                    }
                     if let Some(told) = told {
                         // The turn may have been abandoned while it waited for this.
                         let _ = told.send(next_delivery);
@@ -392,7 +410,8 @@ impl Driver {
                 self.taken.push_back(seq);
             }
             let overtaken = inbox.said.iter().filter(|said| said.seq < seq).count();
-            return Some(Next::Event(Event::Arrived { seq, inbound, overtaken }, None));
+            let by = authority(&self.shared, [&inbound]);
+            return Some(Next::Event(Event::Arrived { seq, inbound, overtaken, by }, None));
         }
         if let Some((turn, event, told)) = inbox.agent.pop_front() {
             return Some(Next::Event(Event::Agent { turn, event }, Some(told)));
@@ -412,9 +431,13 @@ impl Driver {
                 return Some(match rows.len() {
                     1 => {
                         let (seq, inbound) = rows.remove(0);
-                        Next::Event(Event::Arrived { seq, inbound, overtaken: 0 }, None)
+                        let by = authority(&self.shared, [&inbound]);
+                        Next::Event(Event::Arrived { seq, inbound, overtaken: 0, by }, None)
                     }
-                    _ => Next::Event(Event::Together(rows), None),
+                    _ => {
+                        let by = authority(&self.shared, rows.iter().map(|(_, inbound)| inbound));
+                        Next::Event(Event::Together { rows, by }, None)
+                    }
                 });
             }
             Ready::In(time) => self.waits = Some(time),
@@ -503,14 +526,29 @@ impl Driver {
                     continue;
                 }
             };
+            let bill = Bill::of(&self.shared, self.session.as_ref(), &event, &next, &effects, now);
+            let shared = self.shared.clone();
+            let Settled { rows, refused, counters } = match bill.settle(&shared).await {
+                Ok(settled) => settled,
+                Err(error) => {
+                    tracing::warn!(session = %self.lane.key, %error, "what was spent cannot be read");
+                    self.shared.clock.sleep(backoff.next()).await;
+                    continue;
+                }
+            };
+            let commit = Commit { spending: rows, ..commit };
+            self.refused = refused;
             let parcels = commit.outbox.clone();
             let _deciding = crate::chats::decide(&self.shared, &parcels).await;
             // A model is not asked again for every time that the disk is full.
             let begins = (failures == 0).then(|| self.begins_at_once(&effects)).flatten();
             let change = Change::of(&commit);
-            match self.write(commit, &next, &change, begins).await {
+            let written = self.write(commit, &next, &change, begins).await;
+            drop(counters);
+            match written {
                 Ok(begun) => {
                     self.memory.follow(&next, change);
+                    self.shared.open_questions.follow(self.session.as_ref(), &next);
                     self.session = Some(next);
                     crate::chats::offer(&self.shared, parcels, self.inherited.as_ref());
                     self.perform(effects, begun);
@@ -585,6 +623,11 @@ impl Driver {
             delivery: session.hand().map_or(0, |hand| hand.delivery),
             inherited: self.inherited.clone(),
             history,
+            refused: self
+                .refused
+                .clone()
+                .filter(|(turn, _)| *turn == start.turn)
+                .map(|(_, why)| why),
             start,
         };
         turn::start(&self.shared, self.lane.clone(), beginning)
@@ -643,13 +686,63 @@ impl Driver {
                 | Effect::Rewind { .. }
                 | Effect::Branch { .. }
                 | Effect::Retire { .. }
-                | Effect::Post(_) => {}
+                | Effect::Post(_)
+                | Effect::Replace(_)
+                | Effect::Grant(_)
+                | Effect::Attest(_) => {}
             }
         }
     }
 }
 
 impl Driver {
+    /// What ends a turn that has spent all that there was.
+    async fn overdrawn(&mut self, spender: TurnId) -> Option<Event> {
+        let session = self.session.as_ref()?;
+        let Phase::Thinking(hand) = &session.phase else { return None };
+        if hand.turn != spender {
+            return None;
+        }
+        let failure = Failure::OverBudget(spending::overdrawn(&self.shared, session, hand).await?);
+        // Nobody listens to the agent any more, so it is asked what it had begun to say.
+        let said = self.turn.take().map(|turn| turn.unsaid()).unwrap_or_default();
+        let (usage, cost) = (Usage::default(), Cost::FREE);
+        Some(Event::Agent {
+            turn: spender,
+            event: AgentEvent::Failed { failure, said, usage, cost },
+        })
+    }
+
+    /// What still waits of those who are not heard any more.
+    fn barred(&self) -> Option<Event> {
+        let waiting = &self.session.as_ref()?.waiting;
+        let account = self.shared.accounts.get(&self.lane.key.account);
+        let mut why = GONE;
+        let rows: Vec<Seq> = waiting
+            .iter()
+            .filter(|said| match account.map(|account| account.authority_of(said)) {
+                Some(by) if by.may(Deed::Speak) => false,
+                Some(by) => {
+                    why = by.rule.reason();
+                    true
+                }
+                None => true,
+            })
+            .map(|said| said.seq)
+            .collect();
+        (!rows.is_empty()).then_some(Event::Barred { rows, why })
+    }
+
+    /// Nobody answers these rows: who said them was put out since they were journalled.
+    async fn deny(&self, rows: &[Seq], why: &str) {
+        let mut backoff = self.shared.spread.backoff();
+        while let Err(error) = self.shared.store.deny(rows, why).await {
+            tracing::warn!(session = %self.lane.key, %error, "rows cannot be denied");
+            self.shared.clock.sleep(backoff.next()).await;
+        }
+        tracing::info!(session = %self.lane.key, rows = rows.len(), why, "not let in any more");
+    }
+
     fn ask(&self, seq: Seq, from: Sender, at: Address, request: Request) {
         let Some(session) = &self.session else { return };
         let asking = Asking {
@@ -665,17 +758,49 @@ impl Driver {
     }
 }
 
+/// Why nobody is heard on an account that is not configured any more.
+const GONE: &str = "the account is not configured any more";
+
+/// What the sender of these may do at this moment: of all that is known of them, the least.
+fn authority<'a>(shared: &Shared, rows: impl IntoIterator<Item = &'a Inbound>) -> Authority {
+    let of = |inbound: &Inbound| {
+        let account = shared.accounts.get(&inbound.to.account);
+        account.map_or_else(Authority::none, |account| account.authority(inbound))
+    };
+    let least = rows.into_iter().map(of).min_by_key(|by| by.footing);
+    least.unwrap_or_else(Authority::none)
+}
+
+/// The rows of an event whose sender is not heard any more, and why not.
+fn refused(event: &Event) -> Option<(Vec<Seq>, &'static str)> {
+    let (rows, by) = match event {
+        Event::Arrived { seq, by, .. } => (vec![*seq], by),
+        Event::Together { rows, by } => (rows.iter().map(|(seq, _)| *seq).collect(), by),
+        Event::Agent { .. }
+        | Event::Told { .. }
+        | Event::Barred { .. }
+        | Event::Passed(_)
+        | Event::PutAway
+        | Event::Renamed { .. }
+        | Event::Woke
+        | Event::Restarted { .. }
+        | Event::Stumbled { .. } => return None,
+    };
+    (!by.may(Deed::Speak)).then(|| (rows, by.rule.reason()))
+}
+
 /// What a session hears instead of an event over which it panicked every time: the ones behind it
 /// must not be blocked, and the person is told. What it came together with is heard by itself.
 fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
     let (over, rest) = match event {
         Event::Arrived { seq, inbound, .. } => (Some((seq, inbound)), Vec::new()),
-        Event::Together(mut rows) => {
+        Event::Together { mut rows, .. } => {
             let rest = rows.split_off(rows.len().min(1));
             (rows.pop(), rest)
         }
         Event::Agent { .. }
         | Event::Told { .. }
+        | Event::Barred { .. }
         | Event::Passed(_)
         | Event::PutAway
         | Event::Renamed { .. }
@@ -692,7 +817,7 @@ fn first_in(event: &Event) -> Option<&Inbound> {
         Event::Arrived { inbound, .. } | Event::Stumbled { over: Some((_, inbound)) } => {
             Some(inbound)
         }
-        Event::Together(rows) => rows.first().map(|(_, inbound)| inbound),
+        Event::Together { rows, .. } => rows.first().map(|(_, inbound)| inbound),
         _ => None,
     }
 }

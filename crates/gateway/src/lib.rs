@@ -14,6 +14,8 @@ mod chats;
 mod commits;
 mod delivery;
 mod denials;
+mod desk;
+mod exchanges;
 mod expiry;
 mod fetching;
 mod files;
@@ -25,15 +27,19 @@ mod manner;
 mod marks;
 mod memory;
 mod menu;
+mod open_questions;
 mod owed;
 mod pace;
+mod pairing;
 mod preview;
 mod recall;
 mod requests;
 mod shared;
+mod shares;
 mod silenced;
 mod situation;
 mod speaking;
+mod spending;
 mod steward;
 mod tasks;
 mod turn;
@@ -47,7 +53,7 @@ use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
 use talaria_model::{AccountId, ChatKind, SessionId, Timestamp};
 use talaria_platform::{Account, FileStore};
-use talaria_session::{Access, Ended, Event, Gate, Rules, Scope, SessionKey};
+use talaria_session::{Access, Ended, Event, Gate, PairWish, Rules, Scope, SessionKey};
 use talaria_store::{Store, StoreError};
 
 use crate::shared::Shared;
@@ -60,6 +66,7 @@ pub use files::DiskFiles;
 pub use hearing::{Ears, Listens};
 pub use manner::{Manner, Replies, Streaming, Transport};
 pub use menu::menu;
+pub use pairing::{Entropy, PairError, Paired, carry_out};
 pub use recall::StoreRecall;
 pub use shared::{Limits, Routes};
 pub use speaking::Mouth;
@@ -93,6 +100,8 @@ pub struct Parts {
     pub ears: Option<Ears>,
     /// What speaks, if anything does.
     pub mouth: Option<Mouth>,
+    /// Where randomness comes from that nobody may guess.
+    pub entropy: Entropy,
     /// What is bounded by how much.
     pub limits: Limits,
 }
@@ -199,8 +208,23 @@ impl Gateway {
         lanes::tell(&self.shared, key, Event::Renamed { life, title });
     }
 
-    /// Listens to these senders on an account from the next event on; what was let in before stays. An
-    /// account that does not run is left alone.
+    /// Lets somebody in on an account or puts them out, in the name of somebody. It holds from the next
+    /// event on.
+    pub async fn pair(
+        &self,
+        account: &AccountId,
+        wish: &PairWish,
+        by: &str,
+    ) -> Result<Paired, PairError> {
+        let found = self.shared.accounts.get(account).filter(|account| account.is_platforms());
+        match found {
+            Some(account) => pairing::wish(&self.shared, account, wish, by).await,
+            None => Err(PairError::NoAccount(account.to_string())),
+        }
+    }
+
+    /// Listens to these senders on an account from the next event on. What others have said and nobody
+    /// has read yet is not read any more. An account that does not run is left alone.
     pub fn set_access(&self, account: &AccountId, access: Access) {
         if let Some(account) = self.shared.accounts.get(account) {
             account.set_access(access);

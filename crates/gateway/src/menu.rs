@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use talaria_platform::{MenuItem, Offered};
-use talaria_session::{Admins, COMMANDS, CommandSpec, QuickCommand, Rules, Who};
+use talaria_session::{COMMANDS, CommandSpec, QuickCommand, Rules, Surface, Who};
 
-/// What can be given under these rules: the built-in commands by name, then those of the
-/// configuration.
-pub fn menu(rules: &Rules) -> Arc<[MenuItem]> {
-    let offered = |who: Who| match (who, &rules.tiers.admins) {
-        (Who::Anyone, _) | (Who::Admin, Admins::Everyone) => Offered::Everyone,
-        (Who::Admin, Admins::Only(_)) => Offered::Administrators,
+/// What can be given under these rules on such an account: the built-in commands by name, then those of
+/// the configuration.
+pub fn menu(rules: &Rules, surface: Surface) -> Arc<[MenuItem]> {
+    let offered = |who: Who| match (who, surface) {
+        (Who::Anyone, _) | (Who::Admin, Surface::Own) => Offered::Everyone,
+        (Who::Admin, Surface::Platform) => Offered::Administrators,
     };
     let built_in = |spec: &CommandSpec| MenuItem {
         name: spec.name.into(),
@@ -32,7 +32,7 @@ pub fn menu(rules: &Rules) -> Arc<[MenuItem]> {
 
 #[cfg(test)]
 mod tests {
-    use talaria_session::{Quick, Tiers};
+    use talaria_session::Quick;
 
     use super::*;
 
@@ -45,18 +45,25 @@ mod tests {
             does: Quick::Run,
         };
         let rules = Rules { quick: vec![quick("disk"), quick("new")], ..Rules::default() };
-        let to = |rules: &Rules, name: &str| -> Vec<Offered> {
-            menu(rules).iter().filter(|item| item.name == name).map(|item| item.to).collect()
+        let to = |surface: Surface, name: &str| -> Vec<Offered> {
+            menu(&rules, surface)
+                .iter()
+                .filter(|item| item.name == name)
+                .map(|item| item.to)
+                .collect()
         };
-        assert_eq!(to(&rules, "disk"), [Offered::Everyone]);
+        assert_eq!(to(Surface::Platform, "disk"), [Offered::Everyone]);
         assert_eq!(
-            to(&rules, "new"),
+            to(Surface::Platform, "new"),
             [Offered::Everyone],
             "once, although the configuration has one"
         );
-        assert_eq!(to(&rules, "restart"), [Offered::Administrators]);
-        assert_eq!(to(&rules, "start"), [], "what platforms say by themselves is not offered");
-        let own = Tiers { admins: Admins::Everyone, ..Tiers::default() };
-        assert_eq!(to(&Rules { tiers: own, ..rules }, "restart"), [Offered::Everyone]);
+        assert_eq!(to(Surface::Platform, "restart"), [Offered::Administrators]);
+        assert_eq!(
+            to(Surface::Platform, "start"),
+            [],
+            "what platforms say by themselves is not offered"
+        );
+        assert_eq!(to(Surface::Own, "restart"), [Offered::Everyone]);
     }
 }

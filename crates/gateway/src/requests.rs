@@ -6,12 +6,15 @@ use std::sync::Arc;
 use talaria_model::{
     AccountId, Address, ChatKind, Entry, EntryBody, Message, Sender, Seq, SessionId, Timestamp,
 };
-use talaria_session::{Event, Past, Recalled, Request, Rules, SessionKey, Told};
+use talaria_session::{Event, PairWish, Past, Person, Recalled, Request, Rules, SessionKey, Told};
 use talaria_store::{Found, Life, Named, Owner, SearchScope, Spoken, StoreError, Wanted};
 
 use crate::accounts::{self, AccountState};
+use crate::pairing;
 use crate::shared::Shared;
+use crate::spending::Tab;
 use crate::tasks::{Panicked, calm};
+use crate::turn::may_choose;
 
 /// Lives that are listed and can be meant by their number.
 const LISTED: usize = 10;
@@ -69,11 +72,26 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
     let rules = shared.rules_for(&asking.key);
     let said = |done: Result<String, String>| Told::Text(done.unwrap_or_else(|refusal| refusal));
     Ok(match &asking.request {
-        Request::Models => Told::Text(models(&steward.models())),
+        Request::Models => {
+            let mut known = steward.models();
+            known.retain(|name| {
+                let whole = steward.model(name).unwrap_or_else(|_| name.clone());
+                may_choose(shared, person(shared, asking).as_deref(), &whole)
+            });
+            Told::Text(models(&known))
+        }
         Request::Model(name) => match steward.model(name) {
+            Ok(whole) if !may_choose(shared, person(shared, asking).as_deref(), &whole) => {
+                Told::Text(format!("Your role does not let you choose `{whole}`."))
+            }
             Ok(whole) => Told::Model(whole),
             Err(refusal) => Told::Text(refusal),
         },
+        Request::Left { said, standing } => {
+            let now = shared.clock.now();
+            let tab = Tab::at(shared, &asking.from, &asking.at, *standing, rules, now);
+            Told::Text(format!("{said}{}", tab.left(shared).await?))
+        }
         Request::Recall { from, upto } => {
             let entries = store.history(&asking.life, shared.limits.history).await?;
             let meant = entries.into_iter().filter(|entry| (*from..=*upto).contains(&entry.number));
@@ -104,7 +122,32 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
         },
         Request::Run(name) => said(steward.run(name).await),
         Request::Speak(text) => crate::speaking::speak(shared, &asking.at, text).await,
+        Request::Pair { account, wish } => pair(shared, asking, account.as_deref(), wish).await?,
     })
+}
+
+/// Who asks, where the operator knows them by name.
+fn person(shared: &Shared, asking: &Asking) -> Option<Arc<Person>> {
+    shared.accounts.get(&asking.at.account)?.person(&asking.from.id)
+}
+
+/// Lets somebody in: on the account of the chat, or on the one that the operator names.
+async fn pair(
+    shared: &Arc<Shared>,
+    asking: &Asking,
+    account: Option<&str>,
+    wish: &PairWish,
+) -> Result<Told, StoreError> {
+    let named = account.unwrap_or(asking.key.account.as_str());
+    let found = AccountId::new(named).ok().and_then(|id| shared.accounts.get(&id));
+    let Some(account) = found.filter(|account| account.is_platforms()) else {
+        let text =
+            format!("`{}` is not an account on which people can be let in.", one_line(named));
+        return Ok(Told::Text(text));
+    };
+    let by = format!("{}:{}", asking.key.account, asking.from.id);
+    let done = pairing::wish(shared, account, wish, &by).await;
+    Ok(Told::Text(pairing::sentence(done, &account.plan.id, shared.clock.now())?))
 }
 
 /// What a home is good for.

@@ -9,7 +9,7 @@ use talaria_agent::Privacy;
 use talaria_clock::Clock;
 use talaria_model::{AccountId, Address, Capabilities, Timestamp};
 use talaria_platform::{Bursts, FileStore, Surface};
-use talaria_session::{Access, Rules, Scope, SessionKey};
+use talaria_session::{Rules, Scope, SessionKey};
 use talaria_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -21,8 +21,12 @@ use crate::expiry::Finalizer;
 use crate::hearing::{Hearing, Listens};
 use crate::lanes::Lanes;
 use crate::manner::{Growth, Manner};
+use crate::open_questions::OpenQuestions;
 use crate::owed::Owed;
+use crate::pairing::Entropy;
+use crate::shares::Shares;
 use crate::speaking::Speaking;
+use crate::spending::Counters;
 use crate::steward::Steward;
 use crate::tasks::Tasks;
 use crate::{AccountPlan, AgentSlot, Parts};
@@ -46,6 +50,8 @@ pub struct Limits {
     pub file: u64,
     /// Bytes of all files of one message.
     pub message_files: u64,
+    /// Bytes of all files that one person sends in a day.
+    pub sender_files: u64,
     /// How long a message waits for its files.
     pub fetch_time: Duration,
     /// How long a platform has to take a message before its outcome counts as unknown.
@@ -68,6 +74,7 @@ impl Default for Limits {
             history: 400,
             file: 25_000_000,
             message_files: 100_000_000,
+            sender_files: 1_000_000_000,
             fetch_time: Duration::from_secs(120),
             send_timeout: Duration::from_secs(60),
             parcel_lifetime: days(7),
@@ -85,6 +92,7 @@ pub(crate) struct Shared {
     pub(crate) hosts: Arc<[String]>,
     pub(crate) scope: Scope,
     pub(crate) rules: Arc<Rules>,
+    pub(crate) entropy: Entropy,
     pub(crate) privacy: Privacy,
     pub(crate) steward: Arc<dyn Steward>,
     pub(crate) finalizers: Vec<Arc<dyn Finalizer>>,
@@ -93,10 +101,14 @@ pub(crate) struct Shared {
     /// Accounts on which every sender is the operator, who may read all of them.
     pub(crate) operator_accounts: Vec<AccountId>,
     pub(crate) limits: Limits,
+    /// What of the files each person has sent.
+    pub(crate) shares: Arc<Shares>,
     pub(crate) accounts: Accounts,
+    pub(crate) counters: Counters,
     pub(crate) lanes: Lanes,
     pub(crate) chats: Chats,
     pub(crate) owed: Owed,
+    pub(crate) open_questions: OpenQuestions,
     pub(crate) turn_permits: Arc<Semaphore>,
     pub(crate) turns: AtomicUsize,
     pub(crate) routes: Routes,
@@ -109,9 +121,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(parts: Parts, started: Timestamp) -> Arc<Self> {
         let Parts { store, agent, clock, files, accounts, hosts, scope, rules, limits, .. } = parts;
-        let Parts { privacy, steward, finalizers, ears, mouth, .. } = parts;
-        let is_operators = |plan: &&AccountPlan| plan.access == Access::Operator;
+        let Parts { privacy, steward, finalizers, ears, mouth, entropy, .. } = parts;
+        let is_operators = |plan: &&AccountPlan| plan.access.reads_others();
         Arc::new(Self {
+            entropy,
             privacy,
             steward,
             finalizers,
@@ -129,11 +142,14 @@ impl Shared {
             hosts,
             scope,
             rules,
+            shares: Arc::new(Shares::new(limits.sender_files)),
             limits,
             accounts: Accounts::new(accounts),
+            counters: Counters::new(),
             lanes: Lanes::new(limits.turns_at_once),
             chats: Chats::default(),
             owed: Owed::default(),
+            open_questions: OpenQuestions::default(),
             turn_permits: Arc::new(Semaphore::new(limits.turns_at_once)),
             turns: AtomicUsize::new(0),
             routes: Routes::default(),

@@ -5,10 +5,12 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use talaria_agent::{History, Preview, Running, Situation, Turn};
+use talaria_agent::{History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
-use talaria_model::{AgentEvent, Cost, Entry, Failure, OutboundId, Progress, TurnId, Usage, Word};
-use talaria_session::Start;
+use talaria_model::{
+    AgentEvent, Cost, Entry, Failure, Lasting, OutboundId, Progress, TurnId, Usage, Word,
+};
+use talaria_session::{Person, Start};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -100,11 +102,13 @@ pub(crate) struct Beginning {
     pub(crate) inherited: Option<OutboundId>,
     /// The transcript, where it was read already.
     pub(crate) history: Option<Vec<Entry>>,
+    /// Why its agent is not asked at all.
+    pub(crate) refused: Option<Failure>,
 }
 
 /// Starts a turn in a task of its own.
 pub(crate) fn start(shared: &Arc<Shared>, lane: Arc<Lane>, beginning: Beginning) -> TurnHandle {
-    let Beginning { start, situation, delivery, inherited, history } = beginning;
+    let Beginning { start, situation, delivery, inherited, history, refused } = beginning;
     let (words, heard) = mpsc::channel(WORDS);
     let handle = TurnHandle {
         turn: start.turn.clone(),
@@ -132,6 +136,7 @@ pub(crate) fn start(shared: &Arc<Shared>, lane: Arc<Lane>, beginning: Beginning)
                 written,
                 durable,
                 stopped,
+                refused,
             };
             let run = async {
                 if let Err(Panicked) = calm(turn.run(delivery)).await {
@@ -185,15 +190,23 @@ struct InProgress {
     written: Arc<OnceLock<watch::Receiver<Preview>>>,
     durable: CancellationToken,
     stopped: CancellationToken,
+    /// Why its agent is not asked at all.
+    refused: Option<Failure>,
 }
 
 impl InProgress {
     async fn run(mut self, mut delivery: u32) {
         let (durable, stopped) = (self.durable.clone(), self.stopped.clone());
-        let begun = tokio::select! {
-            biased;
-            () = stopped.cancelled() => Err(Failure::Stopped),
-            begun = self.begin() => Ok(begun),
+        let begun = match self.refused.take() {
+            Some(failure) => {
+                durable.cancelled().await;
+                Err(failure)
+            }
+            None => tokio::select! {
+                biased;
+                () = stopped.cancelled() => Err(Failure::Stopped),
+                begun = self.begin() => Ok(begun),
+            },
         };
         let (mut place, Running { preview, mut events, control }) = match begun {
             Ok(begun) => begun,
@@ -252,12 +265,20 @@ impl InProgress {
                     Err(Panicked) => failed(panicked(&self.start.turn), &preview),
                 },
             };
+            let event = self.known(event).await;
             let ends = matches!(event, AgentEvent::Finished { .. } | AgentEvent::Failed { .. });
             let asks = matches!(event, AgentEvent::Asked(_));
             let outcome = outcome(&event);
             if asks {
                 // While a person is asked, somebody else may have the place.
                 place = None;
+            } else if place.is_none() && !ends {
+                // It goes on without an answer: what was asked before a restart is not the same any more.
+                place = tokio::select! {
+                    biased;
+                    () = stopped.cancelled() => None,
+                    place = self.place() => Some(place),
+                };
             }
             let next = self.lane.agent(self.start.turn.clone(), event).await;
             match next {
@@ -313,12 +334,33 @@ impl InProgress {
             asked: self.start.asked.clone(),
             limit: self.start.deadline.since(self.shared.clock.now()),
             situation: self.situation.clone(),
-            model: self.start.model.clone(),
+            model: self.model(),
             effort: self.start.effort,
             task: self.start.task.clone(),
             skills: self.start.skills.clone(),
             attended: self.start.attended,
+            tools: self.permitted(),
         }
+    }
+
+    /// The model that was chosen for the conversation, if the one who is answered may have it.
+    fn model(&self) -> Option<String> {
+        let chosen = self.start.model.as_ref()?;
+        let account = self.shared.accounts.get(&self.start.to.account);
+        let person = account.and_then(|account| account.person(&self.start.from.id));
+        may_choose(&self.shared, person.as_deref(), chosen).then(|| chosen.clone())
+    }
+
+    /// The tools that the one who is answered may use, looked up whenever one is.
+    fn permitted(&self) -> Permitted {
+        let (shared, from) = (self.shared.clone(), self.start.from.id.clone());
+        let account = self.start.to.account.clone();
+        Permitted::by(move |tool| {
+            let account = shared.accounts.get(&account);
+            account.is_some_and(|account| {
+                account.person(&from).is_none_or(|person| person.may_use(tool))
+            })
+        })
     }
 
     async fn read_history(&self) -> Vec<Entry> {
@@ -333,6 +375,23 @@ impl InProgress {
                 }
             }
         }
+    }
+
+    /// What an agent reports, with what the store knows of it: whether what it asks for was approved for
+    /// good. What cannot be looked up was not.
+    async fn known(&self, mut event: AgentEvent) -> AgentEvent {
+        if let AgentEvent::Asked(question) = &mut event
+            && let Some(approval) = &mut question.approval
+            && let Lasting::Possible(digest) | Lasting::Granted(digest) = approval.lasting
+        {
+            let granted = self.shared.store.is_granted(&digest).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "what was approved for good cannot be read");
+                false
+            });
+            approval.lasting =
+                if granted { Lasting::Granted(digest) } else { Lasting::Possible(digest) };
+        }
+        event
     }
 
     /// Shows on the message that began the turn that somebody works on it.
@@ -350,6 +409,15 @@ impl InProgress {
         let shown = Shown { id, answers, preview, past };
         crate::chats::show(&self.shared, self.start.to.clone(), shown)
     }
+}
+
+/// Whether somebody may choose the model of this whole name.
+pub(crate) fn may_choose(shared: &Shared, person: Option<&Person>, whole: &str) -> bool {
+    let Some(models) = person.and_then(Person::models) else { return true };
+    let is_it = |name: &String| {
+        name == whole || shared.steward.model(name).is_ok_and(|meant| meant == whole)
+    };
+    models.iter().any(is_it)
 }
 
 /// How far the answer is after this.

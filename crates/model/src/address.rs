@@ -83,6 +83,8 @@ pub enum SenderKind {
     Person,
     /// A program: a bot or a webhook.
     Bot,
+    /// A group or a channel, in whose name any of several people may speak.
+    Chat,
 }
 
 impl SenderKind {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChoiceId, FileRef, MessageId, SenderId};
+use crate::{ChoiceId, FileRef, MessageId, OutboundId, SenderId};
 
 /// One thing to say: Markdown, files and the answers it offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Content {
     /// repeats are recognised. Only delivery counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub anew: u32,
+    /// What we said before whose place this takes. Where that cannot be seen any more, it is said anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<OutboundId>,
 }
 
 fn is_zero(count: &u32) -> bool {

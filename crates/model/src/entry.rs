@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Choice, Cost, FileRef, MessageId, OutboundId, Sender, Timestamp, TurnId};
+use crate::{
+    Approval, CallId, Choice, Cost, FileRef, MessageId, OutboundId, Sender, Timestamp, TurnId,
+};
 
 /// One entry of a transcript. Entries are appended, never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +189,9 @@ pub struct Question {
     pub text: String,
     /// The answers offered; empty for a free answer.
     pub choices: Vec<Choice>,
+    /// What happens if the answer is yes, where the question is about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Box<Approval>>,
 }
 
 /// How much of an answer there is.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod approval;
 mod capabilities;
 mod content;
 mod cost;
@@ -18,6 +19,8 @@ pub mod jid;
 mod media;
 mod outbound;
 mod pattern;
+mod reach;
+mod redact;
 mod secret;
 mod source;
 mod time;
@@ -25,6 +28,7 @@ mod turn;
 mod voice;
 
 pub use address::{Address, Chat, ChatKind, Sender, SenderKind};
+pub use approval::{Approval, Consent, Digest, Grant, Lasting, NotADigest, Verdict};
 pub use capabilities::{
     Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
     Pace, Reactions, TextLimit, Typing, Unit, Whispers,
@@ -42,6 +46,8 @@ pub use inbound::{Addressed, Author, Edition, Inbound, InboundKind, Message, Ove
 pub use media::{Media, MediaKind, Unfetched};
 pub use outbound::{Act, Draft, Outbound, Progress, Receipt};
 pub use pattern::{Pattern, PatternError};
+pub use reach::Reach;
+pub use redact::Redactor;
 pub use secret::Secret;
 pub use source::{Below, KnownBy, Source, Standing};
 pub use time::Timestamp;

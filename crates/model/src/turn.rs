@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, ChoiceId, Cost, FileRef, Message, Question, Sender, Seq, ToolCall, Usage};
+use crate::{
+    CallId, ChoiceId, Consent, Cost, Digest, FileRef, Message, Question, Sender, Seq, ToolCall,
+    Usage,
+};
 
 /// What a turn is told while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub enum Word {
     Steer(Box<Steer>),
     /// The open question was answered.
     Answer {
+        /// The call that asks it. An answer to another is none.
+        to: CallId,
         /// How.
         answer: Answer,
         /// Files sent along with it.
@@ -89,6 +94,18 @@ pub enum Answer {
     Said(String),
     /// Nobody answered in time.
     Expired,
+    /// To an approval: yes, to exactly this.
+    Approved {
+        /// What may happen.
+        digest: Digest,
+        /// For how long that holds.
+        consent: Consent,
+    },
+    /// To an approval: no.
+    Denied {
+        /// Why, in somebody's words; may be empty.
+        reason: String,
+    },
 }
 
 /// What happens in a turn. Each is made durable before the agent goes on.
@@ -209,6 +226,9 @@ pub enum Failure {
         /// The limit.
         steps: u32,
     },
+    /// A budget is used up. The sentence is for the person.
+    #[error("{0}")]
+    OverBudget(String),
     /// The model gave no usable answer. The sentence is for the person.
     #[error("{0}")]
     Model(String),

@@ -4,13 +4,16 @@
 //! are the gateway's; a platform translates between its vendor's wire and the nouns of `model`.
 #![forbid(unsafe_code)]
 
+mod desk;
 mod error;
 mod link;
 mod lower;
 mod menu;
+mod peer;
 mod ports;
 mod registration;
 
+pub use desk::{Asking, CodeOut, Decided, Decision, Desk, DeskError, Guest, Lobby, Visit};
 pub use error::{ConnectError, Fate, LinkError, SendError};
 pub use link::{
     Ack, Arrival, Arrivals, Batch, Committed, Cursor, FetchError, Found, Incoming, Library, Link,
@@ -18,6 +21,7 @@ pub use link::{
 };
 pub use lower::{lower, plainly};
 pub use menu::{MenuItem, Offered};
+pub use peer::Peer;
 pub use ports::{
     Archive, ArchiveError, ByteStream, Conversation, FileError, FileStore, Hit, Ports, Recorded,
 };

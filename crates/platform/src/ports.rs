@@ -1,4 +1,5 @@
 //! What the gateway lends to a platform: the time, its files, its own past, its commands, a folder.
+//! To its operator's own platforms it lends their desk, too.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub struct Ports {
     pub archive: Arc<dyn Archive>,
     /// The commands that people can give on this account.
     pub menu: Arc<[crate::MenuItem]>,
+    /// The operator's desk, where only the operator can be: never on a platform where others write.
+    pub desk: Option<Arc<dyn crate::Desk>>,
     /// Names besides loopback ones under which the gateway's HTTP listener may be addressed.
     pub hosts: Arc<[String]>,
     /// A private folder for keys and caches of this account.

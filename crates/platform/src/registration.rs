@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use talaria_clock::Clock;
-use talaria_model::{Capabilities, ChatKind, Ids};
+use talaria_model::{Capabilities, ChatKind, Ids, Secret};
 
 use crate::{ConnectError, Link, MenuItem, Ports};
 
@@ -40,6 +40,13 @@ pub trait Platform: 'static {
     ) -> impl Future<Output = Result<Checked, ConnectError>> + Send {
         let _ = (settings, clock);
         async { Ok(Checked::default()) }
+    }
+
+    /// What the platform knows an account by. Two gateways of one machine that use the same one would take
+    /// each other's messages, so only one of them may.
+    fn credential(settings: &Self::Settings) -> Option<Secret> {
+        let _ = settings;
+        None
     }
 
     /// What a person pastes into the platform's own settings to make an account there, where it takes
@@ -290,6 +297,8 @@ impl From<SettingsError> for ConnectError {
 pub struct Account {
     /// Its platform.
     pub spec: Spec,
+    /// What the platform knows it by, where two connections with the same one would disturb each other.
+    pub credential: Option<Secret>,
     abilities: [Capabilities; ChatKind::ALL.len()],
     connect: Connect,
     check: Check,
@@ -315,12 +324,26 @@ impl Account {
         let check: Check = Arc::new(|_| Box::pin(async { Ok(Checked::default()) }));
         let abilities = [capabilities; ChatKind::ALL.len()];
         let manifest: Manifest = Arc::new(|_| None);
-        Self { spec, abilities, connect: Arc::new(connect), check, manifest }
+        let connect: Connect = Arc::new(connect);
+        Self { spec, credential: None, abilities, connect, check, manifest }
     }
 
     /// The same account, which can do something else in some kinds of chats.
     pub fn able(mut self, can: impl Fn(ChatKind) -> Capabilities) -> Self {
         self.abilities = ChatKind::ALL.map(can);
+        self
+    }
+
+    /// The same account, which is connected only after `claim` has agreed, every time.
+    pub fn claiming(
+        mut self,
+        claim: impl Fn() -> Result<(), ConnectError> + Send + Sync + 'static,
+    ) -> Self {
+        let connect = self.connect;
+        self.connect = Arc::new(move |ports| match claim() {
+            Ok(()) => connect(ports),
+            Err(error) => Box::pin(async { Err(error) }),
+        });
         self
     }
 
@@ -363,6 +386,7 @@ fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
         .map_err(|error| SettingsError::Unreadable { problem: error.to_string() })?;
     P::validate(&settings)?;
     let abilities = ChatKind::ALL.map(|chat| P::capabilities(&settings, chat));
+    let credential = P::credential(&settings);
     let checked = settings.clone();
     let check =
         move |clock| -> BoxFuture<'static, _> { Box::pin(P::check(checked.clone(), clock)) };
@@ -372,6 +396,7 @@ fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
         move |ports| -> BoxFuture<'static, _> { Box::pin(P::connect(settings.clone(), ports)) };
     Ok(Account {
         spec: P::SPEC,
+        credential,
         abilities,
         connect: Arc::new(connect),
         check: Arc::new(check),

@@ -381,10 +381,33 @@ impl<'a> Reader<'a> {
             let before = trim_edge(&mut text, Edge::Start);
             let after = trim_edge(&mut text, Edge::End);
             push_text(into, &before);
-            into.push(Inline::Link { to, text });
+            if names_another_place(&text, &to) {
+                text.into_iter().for_each(|inline| push(into, inline));
+                push_text(into, " (");
+                into.push(Inline::Link { text: vec![Inline::Text(to.clone())], to });
+                push_text(into, ")");
+            } else {
+                into.push(Inline::Link { to, text });
+            }
             push_text(into, &after);
         }
     }
+}
+
+/// Whether a link's text reads as the address of another place than the one that it leads to.
+fn names_another_place(text: &[Inline], to: &str) -> bool {
+    fn host(address: &str) -> Option<String> {
+        let address = address.trim().to_ascii_lowercase();
+        let rest = match address.split_once("://") {
+            Some((_, rest)) => rest,
+            None if address.starts_with("www.") => &address,
+            None => return None,
+        };
+        let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        Some(host.strip_prefix("www.").unwrap_or(host).to_owned())
+    }
+    host(&words(text)).is_some_and(|named| host(to) != Some(named))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, AgentEvent, Attended, CallId, Cost, Effort, Entry, FileRef, Inbound, Message,
-    MessageId, Outbound, Question, Sender, SenderId, Seq, SessionId, Task, Timestamp, TurnId,
-    Usage, Word,
+    AccountId, Address, AgentEvent, Attended, CallId, Consent, Content, Cost, Digest, Effort,
+    Entry, FileRef, Grant, Inbound, Message, MessageId, Outbound, OutboundId, Question, Sender,
+    SenderId, Seq, SessionId, Standing, Task, Timestamp, TurnId, Usage, Word,
 };
 
 use crate::life::ResetReason;
-use crate::{Mark, Preferences, SessionKey, Speaker};
+use crate::{Authority, Mark, Preferences, Reach, SessionKey, Speaker};
 
 /// What a session is told. Everything that concerns a session comes as one of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +23,24 @@ pub enum Event {
         inbound: Inbound,
         /// How many that arrived before it wait to be taken in, as far as is known.
         overtaken: usize,
+        /// What its sender may do at this moment.
+        by: Authority,
     },
-    /// Things arrived that belong together: parts of one message, and what was changed of them.
-    Together(Vec<(Seq, Inbound)>),
+    /// Things of one sender arrived that belong together: parts of one message, and what was changed of
+    /// them.
+    Together {
+        /// Each with its place in the journal.
+        rows: Vec<(Seq, Inbound)>,
+        /// What their sender may do at this moment.
+        by: Authority,
+    },
+    /// Who said these is not heard any more. What still waits of them is not taken up.
+    Barred {
+        /// Their places in the journal.
+        rows: Vec<Seq>,
+        /// Why.
+        why: &'static str,
+    },
     /// The agent reports.
     Agent {
         /// Which turn. A turn that is over is not listened to.
@@ -147,6 +162,12 @@ pub enum Effect {
     },
     /// Deliver.
     Post(Outbound),
+    /// Put something in the place of what was said before.
+    Replace(Box<Replacement>),
+    /// Something was approved for good.
+    Grant(Box<Grant>),
+    /// Keep a record of an approval that was asked for or decided.
+    Attest(Box<Attested>),
     /// Let the agent take a turn, or go on with it.
     Start(Start),
     /// Tell a running turn.
@@ -178,6 +199,21 @@ pub enum Effect {
     },
 }
 
+/// What takes the place of something said before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// Names this act.
+    pub id: OutboundId,
+    /// Where.
+    pub to: Address,
+    /// What was said before.
+    pub of: OutboundId,
+    /// What stands there from here on.
+    pub whole: Content,
+    /// What is said instead, where nothing can be changed.
+    pub otherwise: Content,
+}
+
 /// Why a journal row needs no turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closed {
@@ -185,6 +221,8 @@ pub enum Closed {
     Handled,
     /// Nothing to do, and why.
     Ignored(&'static str),
+    /// Who said it is not heard any more, and why.
+    Denied(&'static str),
     /// It was set aside because it kept killing the process, and why.
     Quarantined(&'static str),
 }
@@ -242,6 +280,14 @@ pub enum Request {
     Lives,
     /// Where something was said, over all conversations of the person who asks.
     Search(String),
+    /// Say this, and what is left of the budget of the one who asks.
+    Left {
+        /// What.
+        said: String,
+        /// What the platform itself said of their rights.
+        #[serde(default, skip_serializing_if = "crate::session::is_unknown")]
+        standing: Standing,
+    },
     /// The last entries of this life.
     History {
         /// How many.
@@ -259,6 +305,63 @@ pub enum Request {
     Run(String),
     /// Speak this text, which is Markdown. Nobody is told if that cannot be done.
     Speak(String),
+    /// Let somebody in on an account, or put them out.
+    Pair {
+        /// The account; none where it is that of the chat.
+        account: Option<String>,
+        /// What is to be done.
+        wish: PairWish,
+    },
+}
+
+/// What is to be done about who is let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairWish {
+    /// Make a code that lets in whoever says it first.
+    Issue(Reach),
+    /// Let in who was given this code.
+    Approve(String, Reach),
+    /// Tell who asks to be let in and who was.
+    List,
+    /// Put this sender out.
+    Revoke(String),
+    /// Forget who asks, and every code.
+    Clear,
+}
+
+/// What is recorded of an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attested {
+    /// What happened.
+    pub what: Attest,
+    /// In whose name something would be done.
+    pub requester: SenderId,
+    /// Where that was asked for.
+    pub account: AccountId,
+    /// What would be called.
+    pub tool: String,
+    /// What exactly: of everything that is decided by, the digest.
+    pub digest: Digest,
+}
+
+/// What happens to an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attest {
+    /// A person is asked.
+    Asked,
+    /// Somebody approved it, and for how long.
+    Approved(Consent, SenderId),
+    /// Somebody denied it.
+    Denied(SenderId),
+    /// Somebody approved what the operator does not allow any more.
+    Forbidden(SenderId),
+    /// Nobody answered in time.
+    Expired,
+    /// It is not the same any more.
+    Changed,
+    /// The turn was stopped before anybody answered.
+    Stopped,
 }
 
 /// The answer to a request.

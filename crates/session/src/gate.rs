@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use talaria_model::{Addressed, Below, ChatKind, Inbound, InboundKind, Pattern, SenderKind};
 
 /// What an account answers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gate {
     /// Whether it has to be spoken to.
     pub mention: Mention,
@@ -19,13 +19,32 @@ pub struct Gate {
     /// Where it answers at all; everywhere when empty.
     pub allowed: Places,
     /// Whether it answers elsewhere who speaks to it.
-    pub guests: Guests,
+    pub elsewhere: Elsewhere,
     /// Where it never answers.
     pub ignored: Places,
     /// Whether it answers programs.
     pub bots: Bots,
+    /// How often it answers one of them in a chat, in a minute.
+    pub exchanges: u32,
     /// What becomes of what is said to others.
     pub chatter: Chatter,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self {
+            mention: Mention::default(),
+            patterns: Vec::new(),
+            threads: Threads::default(),
+            free: Places::default(),
+            allowed: Places::default(),
+            elsewhere: Elsewhere::default(),
+            ignored: Places::default(),
+            bots: Bots::default(),
+            exchanges: 10,
+            chatter: Chatter::default(),
+        }
+    }
 }
 
 /// Whether an account has to be spoken to in chats of several people.
@@ -60,7 +79,7 @@ pub enum Part {
 
 /// Whether an account answers outside of the chats that it answers in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Guests {
+pub enum Elsewhere {
     /// Nobody.
     #[default]
     Never,
@@ -164,7 +183,7 @@ impl Gate {
         if inbound.to.chat.kind == ChatKind::Dm {
             return Attention::Answer;
         }
-        let is_guest = is_to_us && self.guests == Guests::WhenMentioned;
+        let is_guest = is_to_us && self.elsewhere == Elsewhere::WhenMentioned;
         if !self.allowed.is_empty() && !self.allowed.contain(inbound) && !is_guest {
             return Attention::Ignore("the chat is not among allowed_chats");
         }
@@ -252,7 +271,7 @@ mod tests {
         let never = |list: &[&str]| Gate { ignored: places(list), ..open() };
         let bots = |bots| Gate { bots, ..open() };
         let called = |pattern| Gate { patterns: vec![Pattern::new(pattern).unwrap()], ..usual() };
-        let guests = |list: &[&str]| Gate { guests: Guests::WhenMentioned, ..only(list) };
+        let guests = |list: &[&str]| Gate { elsewhere: Elsewhere::WhenMentioned, ..only(list) };
         let strict = || Gate { threads: Threads::LikeChats, ..usual() };
         let overhearing = || Gate { chatter: Chatter::Overheard, ..usual() };
         for (gate, place, what, expected) in [

@@ -6,12 +6,15 @@
 #![forbid(unsafe_code)]
 
 mod access;
+pub mod budget;
 mod command;
 mod event;
 mod gate;
 mod heard;
 mod key;
 mod life;
+pub mod pairing;
+mod people;
 pub mod reply;
 mod reset;
 mod rules;
@@ -21,19 +24,24 @@ mod step;
 mod tests;
 mod voice;
 
-pub use access::{Access, Admission, Deny};
+pub use access::{
+    Access, Authority, Caller, Deed, Footing, Gating, Permission, Policy, Reach, Room, RoomRules,
+    Rule, Strangers, Surface, Tiers, Whose, permitted,
+};
 pub use command::{
     COMMANDS, Category, Command, CommandSpec, Quick, QuickCommand, Shown, Typed, WhileRunning, Who,
     divide, is_control,
 };
 pub use event::{
-    Closed, Effect, Ended, Event, Passed, Past, Recalled, Request, Retired, Start, Told,
+    Attest, Attested, Closed, Effect, Ended, Event, PairWish, Passed, Past, Recalled, Replacement,
+    Request, Retired, Start, Told,
 };
-pub use gate::{Attention, Bots, Chatter, Gate, Guests, Mention, Part, Places, Threads};
+pub use gate::{Attention, Bots, Chatter, Elsewhere, Gate, Mention, Part, Places, Threads};
 pub use key::{GroupSessions, Scope, SessionKey, ThreadSessions};
 pub use life::{Activity, Continuity, During, Happening, Life, ResetReason, ResumeReason};
+pub use people::{Person, Role};
 pub use reset::{Background, Expiry, Notify, ResetMode, ResetPolicy, expired};
-pub use rules::{Acks, Admins, AfterStop, Busy, Edits, Rules, Tiers};
+pub use rules::{Acks, AfterStop, Approvals, Approvers, Asking, Busy, Edits, Rules};
 pub use session::{
     Answered, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase, Preferences,
     Session, Speaker, TurnInHand, Verbosity, Waiting,

@@ -1,12 +1,11 @@
 //! What applies to a session: from the configuration, never from storage.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use talaria_model::{SenderId, Timestamp};
+use talaria_model::Timestamp;
 
-use crate::command::{QuickCommand, Who};
+use crate::command::QuickCommand;
 use crate::reset::ResetPolicy;
 use crate::session::{Footer, Verbosity};
 use crate::voice::Voice;
@@ -35,6 +34,8 @@ pub struct Rules {
     pub acks: Acks,
     /// What becomes of a message that is changed after it was taken up.
     pub edits: Edits,
+    /// What is asked about before it is done.
+    pub approvals: Approvals,
     /// What `/stop` leaves behind.
     pub stop: AfterStop,
     /// When a conversation begins anew by itself.
@@ -49,8 +50,6 @@ pub struct Rules {
     pub verbosity: Verbosity,
     /// Whether an answer says what it cost, where nobody has chosen.
     pub footer: Footer,
-    /// Who may give which command.
-    pub tiers: Tiers,
     /// Commands from the configuration.
     pub quick: Vec<QuickCommand>,
 }
@@ -76,6 +75,7 @@ impl Default for Rules {
             busy: Busy::default(),
             acks: Acks::default(),
             edits: Edits::default(),
+            approvals: Approvals::default(),
             stop: AfterStop::default(),
             reset: ResetPolicy::default(),
             voice: Voice::default(),
@@ -83,7 +83,6 @@ impl Default for Rules {
             model: None,
             verbosity: Verbosity::default(),
             footer: Footer::default(),
-            tiers: Tiers::default(),
             quick: Vec::new(),
         }
     }
@@ -121,6 +120,51 @@ pub enum Edits {
     Answered,
 }
 
+/// What is asked about before it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Approvals {
+    /// What becomes of something that should be asked about.
+    pub asking: Asking,
+    /// How long such a question stays open. Nobody's answer is a no.
+    pub limit: Duration,
+    /// Whose yes counts.
+    pub by: Approvers,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self {
+            asking: Asking::default(),
+            limit: Duration::from_secs(5 * 60),
+            by: Approvers::default(),
+        }
+    }
+}
+
+/// What becomes of something that should be asked about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Asking {
+    /// A person is asked.
+    #[default]
+    Asks,
+    /// It is done without a question.
+    Never,
+    /// It is not done.
+    Refuses,
+}
+
+/// Whose yes counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Approvers {
+    /// That of the one in whose name it is done.
+    #[default]
+    Requester,
+    /// That of an administrator.
+    Admins,
+    /// Either.
+    Both,
+}
+
 /// What `/stop` leaves behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AfterStop {
@@ -129,62 +173,6 @@ pub enum AfterStop {
     /// The next message begins a new one.
     #[default]
     Wipe,
-}
-
-/// Who may give which command. Nobody is an administrator unless named.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tiers {
-    /// Who may give every command.
-    pub admins: Admins,
-    /// What everybody else may give as soon as an administrator is named, by name. `/help` and
-    /// `/whoami` always.
-    pub others: BTreeSet<String>,
-}
-
-/// Who may give every command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admins {
-    /// Everybody who is heard: the account is its operator's own.
-    Everyone,
-    /// These. While there are none, nobody may give what only administrators may, and everybody may
-    /// give the rest.
-    Only(BTreeSet<SenderId>),
-}
-
-impl Default for Admins {
-    fn default() -> Self {
-        Self::Only(BTreeSet::new())
-    }
-}
-
-/// Commands that tell people what they may do are everybody's.
-const ALWAYS: [&str; 2] = ["help", "whoami"];
-
-impl Tiers {
-    /// Whether a sender may give every command.
-    pub fn is_admin(&self, sender: &SenderId) -> bool {
-        match &self.admins {
-            Admins::Everyone => true,
-            Admins::Only(named) => named.contains(sender),
-        }
-    }
-
-    /// Whether a sender may give a command from the configuration. That says itself who may.
-    pub fn may_run(&self, sender: &SenderId, quick: &QuickCommand) -> bool {
-        quick.who == Who::Anyone || self.may(sender, &quick.name, quick.who)
-    }
-
-    /// Whether a sender may give the command of this name.
-    pub fn may(&self, sender: &SenderId, name: &str, who: Who) -> bool {
-        if self.is_admin(sender) {
-            return true;
-        }
-        let gated = matches!(&self.admins, Admins::Only(named) if !named.is_empty());
-        match who {
-            Who::Admin => self.others.contains(name),
-            Who::Anyone => !gated || ALWAYS.contains(&name) || self.others.contains(name),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -197,39 +185,5 @@ mod tests {
         assert_eq!(Rules::default().local(at), "2026-11-14 23:46");
         let zone = TimeZone::fixed(jiff::tz::offset(14));
         assert_eq!(Rules { zone, ..Rules::default() }.local(at), "2026-11-15 13:46");
-    }
-
-    #[test]
-    fn who_may_give_which_command() {
-        let (alice, bob) = (SenderId::literal("alice"), SenderId::literal("bob"));
-        let named = |others: &[&str]| Tiers {
-            admins: Admins::Only(BTreeSet::from([alice.clone()])),
-            others: others.iter().map(|&name| name.to_owned()).collect(),
-        };
-        let own = Tiers { admins: Admins::Everyone, ..Tiers::default() };
-        for (tiers, sender, name, who, expected) in [
-            (&own, &bob, "restart", Who::Admin, true),
-            (&Tiers::default(), &bob, "restart", Who::Admin, false),
-            (&Tiers::default(), &bob, "new", Who::Anyone, true),
-            (&named(&[]), &alice, "restart", Who::Admin, true),
-            (&named(&[]), &bob, "restart", Who::Admin, false),
-            (&named(&[]), &bob, "new", Who::Anyone, false),
-            (&named(&[]), &bob, "help", Who::Anyone, true),
-            (&named(&[]), &bob, "whoami", Who::Anyone, true),
-            (&named(&["new"]), &bob, "new", Who::Anyone, true),
-            (&named(&["reload"]), &bob, "reload", Who::Admin, true),
-        ] {
-            assert_eq!(tiers.may(sender, name, who), expected, "{sender} {name} {tiers:?}");
-        }
-        let quick = |who| QuickCommand {
-            name: "disk".into(),
-            help: String::new(),
-            who,
-            does: crate::Quick::Run,
-        };
-        assert!(named(&[]).may_run(&bob, &quick(Who::Anyone)), "anybody is anybody");
-        assert!(!named(&[]).may_run(&bob, &quick(Who::Admin)));
-        assert!(named(&["disk"]).may_run(&bob, &quick(Who::Admin)));
-        assert!(named(&[]).may_run(&alice, &quick(Who::Admin)));
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, Answer, CallId, Cost, Effort, FileRef, Message, MessageId, Overheard, Question,
-    Sender, SenderId, Seq, SessionId, Source, Task, Timestamp, TurnId, Usage, Work,
+    Address, Answer, CallId, Cost, Digest, Effort, FileRef, Message, MessageId, OutboundId,
+    Overheard, Question, Sender, SenderId, Seq, SessionId, Source, Standing, Task, Timestamp,
+    TurnId, Usage, Work,
 };
 
 use crate::event::{Past, Request};
@@ -81,6 +82,9 @@ pub struct Session {
     /// How many copies were made under each title, over all lives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<Copies>,
+    /// What was approved for as long as this life lasts, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<Digest>,
     /// What the next turn has to know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
@@ -103,6 +107,10 @@ pub struct Session {
     /// What applies to it; from the configuration, not from storage.
     #[serde(skip)]
     pub rules: Arc<Rules>,
+}
+
+pub(crate) fn is_unknown(standing: &Standing) -> bool {
+    *standing == Standing::Unknown
 }
 
 pub(crate) fn is_zero(number: &u32) -> bool {
@@ -190,6 +198,9 @@ pub enum Phase {
         since: Timestamp,
         /// When it goes on without an answer.
         expires: Timestamp,
+        /// What was posted of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sent: Option<OutboundId>,
     },
     /// The agent was told to stop, because something was said that is next, and has not said yet that
     /// it has.
@@ -208,6 +219,9 @@ pub struct TurnInHand {
     pub task: Task,
     /// Who asked.
     pub from: Sender,
+    /// What the platform itself said of their rights.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub standing: Standing,
     /// Where the answer goes.
     pub to: Address,
     /// The messages it answers.
@@ -229,7 +243,7 @@ pub struct TurnInHand {
     pub told_of: Option<String>,
     /// The answer to its last question, until the agent has reported what came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered: Option<Answered>,
+    pub answered: Option<Box<Answered>>,
     /// What the agent is to know in this chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel_prompt: Option<String>,
@@ -299,6 +313,9 @@ pub struct Waiting {
     pub from: Sender,
     /// Where.
     pub to: Address,
+    /// What the platform itself said of their rights.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub standing: Standing,
     /// What.
     pub message: Message,
     /// Whether it may share a turn.
@@ -466,6 +483,7 @@ impl Session {
             marks: Vec::new(),
             channel_prompt: None,
             copies: Vec::new(),
+            approved: Vec::new(),
             note: None,
             overheard: Vec::new(),
             speakers: Arc::default(),

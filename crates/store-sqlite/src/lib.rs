@@ -5,6 +5,8 @@
 //! nothing of what sessions decide, and it takes for granted that no other process has the files.
 #![forbid(unsafe_code)]
 
+mod grants;
+mod guests;
 mod index;
 mod lives;
 mod open;
@@ -13,6 +15,7 @@ mod read;
 mod readers;
 mod rows;
 mod search;
+mod spending;
 mod sql;
 #[cfg(test)]
 mod tests;
@@ -25,13 +28,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use talaria_model::{
-    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
+    Seq, SessionId, Timestamp,
 };
+use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Counts, Delivered, Failed, Found, Kept, Leave, Life, Name, Named, Parcel,
-    Presence, Query, Reading, Recorded, Rewound, SearchScope, Settlement, Store, StoreError,
-    Summary, Totals, Untold, Use, Wanted,
+    Admitted, AuditRow, Audited, Commit, Counts, Delivered, Failed, Found, GuestChange, Guests,
+    Kept, Leave, Life, Name, Named, Parcel, Presence, Query, Reading, Recorded, Rewound,
+    SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Untold, Use, Wanted,
 };
 
 pub use open::OpenError;
@@ -123,6 +128,29 @@ impl Store for SqliteStore {
         self.writer.write(|conn| amendment.write(conn)).await
     }
 
+    async fn deny(&self, rows: &[Seq], reason: &str) -> Result<(), StoreError> {
+        let (rows, reason) = (rows.to_vec(), reason.to_owned());
+        self.writer.write(move |conn| guests::deny(conn, &rows, &reason)).await
+    }
+
+    async fn guests(&self, account: &AccountId) -> Result<Guests, StoreError> {
+        let account = account.clone();
+        self.readers.read(move |conn| guests::guests(conn, &account)).await
+    }
+
+    async fn keep_guests(&self, change: GuestChange) -> Result<Swap, StoreError> {
+        let change = guests::Change::of(change)?;
+        self.writer.write(|conn| change.write(conn)).await
+    }
+
+    async fn audit(&self, at: Timestamp, audited: Vec<Audited>) -> Result<(), StoreError> {
+        self.writer.write(move |conn| guests::audit(conn, at, audited)).await
+    }
+
+    async fn audited(&self, after: u64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
+        self.readers.read(move |conn| guests::audited(conn, after, limit)).await
+    }
+
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {
         let account = account.clone();
         self.readers.read(move |conn| read::cursor(conn, &account)).await
@@ -170,6 +198,38 @@ impl Store for SqliteStore {
     async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError> {
         let id = id.clone();
         self.writer.write(move |conn| write::settle(conn, &id, &settlement)).await
+    }
+
+    async fn shown(&self, id: &OutboundId) -> Result<Option<MessageId>, StoreError> {
+        let id = id.clone();
+        self.readers.read(move |conn| read::shown(conn, &id)).await
+    }
+
+    async fn is_granted(&self, digest: &Digest) -> Result<bool, StoreError> {
+        let digest = *digest;
+        self.readers.read(move |conn| grants::is_there(conn, &digest)).await
+    }
+
+    async fn grants(&self, limit: usize) -> Result<Vec<Grant>, StoreError> {
+        self.readers.read(move |conn| grants::newest(conn, limit)).await
+    }
+
+    async fn revoke_grant(&self, digest: &Digest) -> Result<bool, StoreError> {
+        let digest = *digest;
+        self.writer.write(move |conn| grants::revoke(conn, &digest)).await
+    }
+
+    async fn spent(&self, day: Day, payer: &Payer) -> Result<Spent, StoreError> {
+        let payer = payer.clone();
+        self.readers.read(move |conn| spending::spent(conn, day, &payer)).await
+    }
+
+    async fn spending(&self, day: Day, limit: usize) -> Result<Vec<(Payer, Spent)>, StoreError> {
+        self.readers.read(move |conn| spending::of_day(conn, day, limit)).await
+    }
+
+    async fn forget_spending(&self, before: Day) -> Result<u64, StoreError> {
+        self.writer.write(move |conn| spending::forget(conn, before)).await
     }
 
     async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError> {

@@ -20,6 +20,9 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/2.sql"),
     include_str!("../migrations/3.sql"),
     include_str!("../migrations/4.sql"),
+    include_str!("../migrations/5.sql"),
+    include_str!("../migrations/6.sql"),
+    include_str!("../migrations/7.sql"),
 ];
 
 /// A larger file is not checked while somebody waits for the gateway to start. What is damaged in it

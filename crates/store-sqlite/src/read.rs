@@ -6,8 +6,8 @@
 
 use rusqlite::{Connection, Row, params};
 use talaria_model::{
-    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, SenderId, Seq, SessionId,
-    Timestamp,
+    AccountId, Address, Entry, FileId, Inbound, MessageId, Outbound, OutboundId, SenderId, Seq,
+    SessionId, Timestamp,
 };
 use talaria_session::{Session, SessionKey};
 use talaria_store::{Counts, Failed, Parcel, Recorded, StoreError, Summary, Told, Untold, Use};
@@ -111,6 +111,17 @@ pub(crate) fn parcels(conn: &Connection, to: &Address, limit: usize) -> Read<Vec
             at: Timestamp::from_millis(row.get(11)?),
         })
     })
+}
+
+/// The message that shows a parcel which the platform has.
+pub(crate) fn shown(conn: &Connection, id: &OutboundId) -> Read<Option<MessageId>> {
+    let sql =
+        "SELECT shown FROM outbox WHERE session = ? AND delivery = ? AND part = ? AND stage = 3";
+    let shown = maybe(conn, sql, params![id.session.as_str(), id.delivery, id.part], |row| {
+        let shown: Option<String> = row.get(0)?;
+        shown.map(|shown| rows::id(shown, MessageId::new)).transpose()
+    });
+    Ok(shown?.flatten())
 }
 
 /// Reads session, delivery and part, beginning at a column.

@@ -3,14 +3,14 @@
 
 use rusqlite::{Connection, params};
 use talaria_model::{
-    AccountId, Act, Address, EntryBody, FileId, Outbound, OutboundId, SenderId, Seq, SessionId,
-    Timestamp,
+    AccountId, Act, Address, Digest, EntryBody, FileId, Outbound, OutboundId, SenderId, Seq,
+    SessionId, Timestamp,
 };
 use talaria_session::{Ended, SessionKey};
 use talaria_store::{
-    Admitted, Branch, Commit, Delivered, Dropped, Form, JournalChange, JournalState, Leave, Owner,
-    Progress, Retirement, Rewind, Settlement, Stage, StoreError, files_of_act, files_of_entry,
-    files_of_inbound, may_expire, spared_until, withdrawn,
+    Admitted, Audited, Branch, Commit, Delivered, Dropped, Form, JournalChange, JournalState,
+    Leave, Owner, Progress, Retirement, Rewind, Settlement, Spending, Stage, StoreError,
+    files_of_act, files_of_entry, files_of_inbound, may_expire, spared_until, withdrawn,
 };
 
 use crate::past::{self, Retired};
@@ -19,6 +19,7 @@ use crate::rows::{
     or_empty, stage_code,
 };
 use crate::sql::{all, execute, maybe, one};
+use crate::{grants, guests, spending};
 
 type Written<T> = Result<T, StoreError>;
 
@@ -148,6 +149,9 @@ pub(crate) struct Step {
     rewinds: Vec<Rewind>,
     entries: Vec<EntryRow>,
     outbox: Vec<Letter>,
+    grants: Vec<(Digest, String)>,
+    audited: Vec<Audited>,
+    spending: Vec<Spending>,
     at: Timestamp,
 }
 
@@ -183,7 +187,7 @@ const IN_HAND: i64 = 2;
 impl Step {
     pub(crate) fn of(commit: Commit) -> Written<Self> {
         let Commit { session, journal, forwarded, dropped, retired, branch, .. } = commit;
-        let Commit { rewinds, entries, outbox, at, .. } = commit;
+        let Commit { rewinds, entries, outbox, grants, audited, spending, at, .. } = commit;
         let restless = match (session.hand(), session.is_restless()) {
             (Some(_), _) => IN_HAND,
             (None, true) => WAITING,
@@ -222,6 +226,12 @@ impl Step {
             rewinds,
             entries: entries.into_iter().map(row).collect::<Written<_>>()?,
             outbox: outbox.iter().map(Letter::of).collect::<Written<_>>()?,
+            grants: grants
+                .iter()
+                .map(|grant| Ok((grant.digest, encode(grant)?)))
+                .collect::<Written<_>>()?,
+            audited,
+            spending,
             at,
         })
     }
@@ -284,6 +294,15 @@ impl Step {
         for delivery in &delivered {
             withdraw_rest(conn, delivery, self.at)?;
         }
+        for (digest, grant) in &self.grants {
+            grants::keep(conn, digest, grant)?;
+        }
+        if !self.audited.is_empty() {
+            guests::audit(conn, self.at, self.audited)?;
+        }
+        for spending in &self.spending {
+            spending::spend(conn, spending)?;
+        }
         if self.restless != IN_HAND {
             for (life, _) in lives.known {
                 let sql = "UPDATE outbox SET stage = 3 WHERE session = ? AND stage = 0";
@@ -333,7 +352,7 @@ impl Step {
     }
 }
 
-fn seq_column(seq: Seq) -> i64 {
+pub(crate) fn seq_column(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
 
@@ -370,7 +389,7 @@ impl Lives<'_> {
 }
 
 /// Puts a parcel at the end. One that is there already stays as it is, unless it is a preview.
-fn decide(conn: &Connection, letter: &Letter, at: Timestamp) -> Written<()> {
+pub(crate) fn decide(conn: &Connection, letter: &Letter, at: Timestamp) -> Written<()> {
     if insert(conn, letter, &Progress::decided(), at)? {
         return Ok(());
     }
@@ -591,7 +610,7 @@ pub(crate) fn prune(conn: &Connection, old: Old, after: i64, before: Timestamp) 
     Ok(Pruned { forgotten, next })
 }
 
-fn account(conn: &Connection, account: &AccountId) -> Written<i64> {
+pub(crate) fn account(conn: &Connection, account: &AccountId) -> Written<i64> {
     let sql = "SELECT id FROM account WHERE name = ?";
     if let Some(id) = maybe(conn, sql, [account.as_str()], |row| row.get(0))? {
         return Ok(id);

@@ -1,9 +1,12 @@
 //! What is written together.
 
 use talaria_model::{
-    AccountId, Entry, Inbound, Outbound, SenderId, Seq, SessionId, Timestamp, TurnId,
+    AccountId, Entry, Grant, Inbound, Outbound, SenderId, Seq, SessionId, Timestamp, TurnId,
 };
+use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Past, Retired, Session, SessionKey};
+
+use crate::Audited;
 
 /// A batch as a platform delivered it.
 #[derive(Debug, Clone)]
@@ -77,6 +80,12 @@ pub struct Commit {
     /// What has to be delivered, lowered to what the platform can do, in order. A parcel whose
     /// preview is already visible replaces it.
     pub outbox: Vec<Outbound>,
+    /// What was approved for good. One that is there already stays as it is.
+    pub grants: Vec<Grant>,
+    /// What goes into the record.
+    pub audited: Vec<Audited>,
+    /// What was spent.
+    pub spending: Vec<Spending>,
     /// When the step was taken.
     pub at: Timestamp,
 }
@@ -94,9 +103,23 @@ impl Commit {
             rewinds: Vec::new(),
             entries: Vec::new(),
             outbox: Vec::new(),
+            grants: Vec::new(),
+            audited: Vec::new(),
+            spending: Vec::new(),
             at,
         }
     }
+}
+
+/// Something that was spent, on top of what was spent that day before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spending {
+    /// When.
+    pub day: Day,
+    /// By whom.
+    pub payer: Payer,
+    /// How much.
+    pub spent: Spent,
 }
 
 /// Closes the unread rows of a conversation that arrived before a moment: nobody will answer them.

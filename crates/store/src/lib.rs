@@ -5,9 +5,11 @@
 //! agent and no clock.
 #![forbid(unsafe_code)]
 
+mod audit;
 mod commit;
 pub mod contract;
 mod files;
+mod guests;
 mod history;
 mod lives;
 mod memory;
@@ -18,14 +20,19 @@ mod reading;
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
+    Seq, SessionId, Timestamp,
 };
+use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
 
+pub use audit::{AuditDeed, AuditRow, Audited, broken_at};
 pub use commit::{
     Admitted, Branch, Commit, Delivered, Dropped, JournalChange, JournalState, Retirement, Rewind,
+    Spending,
 };
 pub use files::{Use, files_of_act, files_of_entry, files_of_inbound};
+pub use guests::{GuestChange, Guests, Swap};
 pub use history::{History, Walk};
 pub use lives::{
     Fit, Life, Name, Named, Owner, Presence, Reading, Rewound, Totals, is_spared, may_expire,
@@ -36,6 +43,9 @@ pub use outbox::{Failed, Leave, Parcel, ParcelState, Settlement, Told, Untold, w
 pub use progress::{Doubt, Form, Progress, Stage};
 pub use query::{Closeness, Hit, Part, Query, fold, pairs, stands_alone, visible, words};
 pub use reading::{Counts, Found, Kept, Recorded, SearchScope, Spoken, Summary, Wanted};
+
+/// How much can be approved for good. The oldest goes first.
+pub const MOST_GRANTS: usize = 1_000;
 
 /// What has to survive. Every method that writes returns once the write is on disk.
 #[async_trait]
@@ -49,6 +59,23 @@ pub trait Store: Send + Sync + 'static {
     /// Puts what is known of an event by now in the place of what arrived: files that were fetched for
     /// it. A row that a step has taken, that is not there or that was not let in stays as it is.
     async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError>;
+
+    /// Says that these rows are not let in after all, and why: who said them was put out before a step
+    /// took them. A row that a step has taken stays as it is.
+    async fn deny(&self, rows: &[Seq], reason: &str) -> Result<(), StoreError>;
+
+    /// Who asks to be let in on an account and who was.
+    async fn guests(&self, account: &AccountId) -> Result<Guests, StoreError>;
+
+    /// Changes that, together with what people are told of it and what is recorded of it; all of it, or
+    /// nothing where somebody else has changed it since it was read.
+    async fn keep_guests(&self, change: GuestChange) -> Result<Swap, StoreError>;
+
+    /// Adds to the record of who was let in and what was changed. Nothing is ever taken out of it.
+    async fn audit(&self, at: Timestamp, audited: Vec<Audited>) -> Result<(), StoreError>;
+
+    /// The record, oldest first, beginning after a row.
+    async fn audited(&self, after: u64, limit: usize) -> Result<Vec<AuditRow>, StoreError>;
 
     /// Where the account's last batch ended.
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError>;
@@ -91,6 +118,27 @@ pub trait Store: Send + Sync + 'static {
     /// Says what became of a parcel or preview. `Progress` is the table of what follows; what is not
     /// there or has ended is left alone.
     async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError>;
+
+    /// The message that shows a parcel, where the platform has it and told.
+    async fn shown(&self, id: &OutboundId) -> Result<Option<MessageId>, StoreError>;
+
+    /// Whether this was approved for good and not revoked.
+    async fn is_granted(&self, digest: &Digest) -> Result<bool, StoreError>;
+
+    /// What was approved for good, the newest first.
+    async fn grants(&self, limit: usize) -> Result<Vec<Grant>, StoreError>;
+
+    /// Takes back what was approved for good; says whether it was there.
+    async fn revoke_grant(&self, digest: &Digest) -> Result<bool, StoreError>;
+
+    /// What somebody spent in a day.
+    async fn spent(&self, day: Day, payer: &Payer) -> Result<Spent, StoreError>;
+
+    /// Who spent how much in a day, in the order of `Payer`.
+    async fn spending(&self, day: Day, limit: usize) -> Result<Vec<(Payer, Spent)>, StoreError>;
+
+    /// Forgets what was spent before a day; says of how many.
+    async fn forget_spending(&self, before: Day) -> Result<u64, StoreError>;
 
     /// What still has to be delivered to an address, in the order in which it was decided. What is
     /// leaving is among it; previews are not.

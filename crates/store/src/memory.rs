@@ -9,17 +9,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Chat, Entry, EventId, FileId, Inbound, Outbound, OutboundId, Seq,
-    SessionId, Timestamp,
+    AccountId, Address, Chat, Digest, Entry, EventId, FileId, Grant, Inbound, MessageId, Outbound,
+    OutboundId, Seq, SessionId, Timestamp,
 };
+use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Past, Retired, Session, SessionKey};
 
 use crate::{
-    Admitted, Branch, Closeness, Commit, Counts, Delivered, Failed, Fit, Found, History,
-    JournalState, Kept, Leave, Life, Name, Named, Owner, Parcel, Presence, Progress, Query,
-    Reading, Recorded, Rewind, Rewound, SearchScope, Settlement, Stage, Store, StoreError, Summary,
-    Told, Totals, Untold, Use, Walk, Wanted, files_of_act, files_of_entry, files_of_inbound,
-    is_spared, may_expire, remembered, visible, withdrawn, without,
+    Admitted, AuditRow, Audited, Branch, Closeness, Commit, Counts, Delivered, Failed, Fit, Found,
+    GuestChange, Guests, History, JournalState, Kept, Leave, Life, MOST_GRANTS, Name, Named, Owner,
+    Parcel, Presence, Progress, Query, Reading, Recorded, Rewind, Rewound, SearchScope, Settlement,
+    Spending, Stage, Store, StoreError, Summary, Swap, Told, Totals, Untold, Use, Walk, Wanted,
+    files_of_act, files_of_entry, files_of_inbound, is_spared, may_expire, remembered, visible,
+    withdrawn, without,
 };
 
 /// A store whose content lives as long as its last clone.
@@ -50,6 +52,11 @@ struct Memory {
     last_place: u64,
     outbox: BTreeMap<u64, Post>,
     places: HashMap<OutboundId, u64>,
+    guests: HashMap<AccountId, Guests>,
+    audit: Vec<AuditRow>,
+    /// In the order in which they were made.
+    grants: Vec<Grant>,
+    spending: BTreeMap<(Day, Payer), Spent>,
 }
 
 /// A life that has begun.
@@ -153,6 +160,14 @@ impl Memory {
     fn mention_address(&mut self, address: &Address) {
         if !self.addresses.contains(address) {
             self.addresses.push(address.clone());
+        }
+    }
+
+    fn record(&mut self, at: Timestamp, audited: Vec<Audited>) {
+        for audited in audited {
+            let last = self.audit.last().map(|row| (row.seq, row.hash.as_str()));
+            let row = AuditRow::after(last, at, audited);
+            self.audit.push(row);
         }
     }
 
@@ -427,6 +442,45 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn deny(&self, rows: &[Seq], reason: &str) -> Result<(), StoreError> {
+        let mut kept = self.lock();
+        for seq in rows {
+            let row = kept.journal.get_mut(&seq.0);
+            if let Some(row) = row.filter(|row| row.state == JournalState::Unread) {
+                row.state = JournalState::Denied(reason.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    async fn guests(&self, account: &AccountId) -> Result<Guests, StoreError> {
+        Ok(self.lock().guests.get(account).cloned().unwrap_or_default())
+    }
+
+    async fn keep_guests(&self, change: GuestChange) -> Result<Swap, StoreError> {
+        let mut kept = self.lock();
+        let GuestChange { account, read, book, outbox, audited, at } = change;
+        let revision = kept.guests.get(&account).map_or(0, |guests| guests.revision);
+        if revision != read {
+            return Ok(Swap::Stale);
+        }
+        kept.guests.insert(account, Guests { revision: revision + 1, book });
+        outbox.into_iter().for_each(|outbound| kept.decide(outbound, at));
+        kept.record(at, audited);
+        Ok(Swap::Done)
+    }
+
+    async fn audit(&self, at: Timestamp, audited: Vec<Audited>) -> Result<(), StoreError> {
+        self.lock().record(at, audited);
+        Ok(())
+    }
+
+    async fn audited(&self, after: u64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
+        let kept = self.lock();
+        let later = kept.audit.iter().filter(|row| row.seq > after);
+        Ok(later.take(limit).cloned().collect())
+    }
+
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {
         Ok(self.lock().cursors.get(account).cloned())
     }
@@ -440,7 +494,7 @@ impl Store for MemoryStore {
         let mut kept = self.lock();
         let lives = kept.check(&commit)?;
         let Commit { session, journal, forwarded, dropped, retired, branch, .. } = commit;
-        let Commit { rewinds, entries, outbox, at, .. } = commit;
+        let Commit { rewinds, entries, outbox, grants, audited, spending, at, .. } = commit;
         let key = session.key.clone();
 
         kept.mention(&key);
@@ -498,6 +552,17 @@ impl Store for MemoryStore {
             let recorded = Recorded { position, session, entry };
             kept.entries.insert(position, Written { key: key.clone(), recorded, rewound: None });
         }
+        for grant in grants {
+            if !kept.grants.iter().any(|known| known.digest == grant.digest) {
+                kept.grants.push(grant);
+            }
+        }
+        let too_many = kept.grants.len().saturating_sub(MOST_GRANTS);
+        kept.grants.drain(..too_many);
+        kept.record(at, audited);
+        for Spending { day, payer, spent } in spending {
+            *kept.spending.entry((day, payer)).or_default() += spent;
+        }
         let decided: Vec<OutboundId> =
             outbox.iter().map(|outbound| outbound.id.with_part(0)).collect();
         for outbound in outbox {
@@ -520,6 +585,23 @@ impl Store for MemoryStore {
         }
         kept.sessions.insert(key, session);
         Ok(())
+    }
+
+    async fn spent(&self, day: Day, payer: &Payer) -> Result<Spent, StoreError> {
+        Ok(self.lock().spending.get(&(day, payer.clone())).copied().unwrap_or_default())
+    }
+
+    async fn spending(&self, day: Day, limit: usize) -> Result<Vec<(Payer, Spent)>, StoreError> {
+        let kept = self.lock();
+        let that_day = kept.spending.iter().filter(|((on, _), _)| *on == day);
+        Ok(that_day.map(|((_, payer), spent)| (payer.clone(), *spent)).take(limit).collect())
+    }
+
+    async fn forget_spending(&self, before: Day) -> Result<u64, StoreError> {
+        let mut kept = self.lock();
+        let known = kept.spending.len();
+        kept.spending.retain(|(day, _), _| *day >= before);
+        Ok((known - kept.spending.len()) as u64)
     }
 
     async fn unread(
@@ -574,6 +656,28 @@ impl Store for MemoryStore {
             }
         }
         Ok(())
+    }
+
+    async fn shown(&self, id: &OutboundId) -> Result<Option<MessageId>, StoreError> {
+        let kept = self.lock();
+        let post = kept.places.get(id).and_then(|place| kept.outbox.get(place));
+        let delivered = post.filter(|post| post.progress.stage == Stage::Delivered);
+        Ok(delivered.and_then(|post| post.progress.shown.clone()))
+    }
+
+    async fn is_granted(&self, digest: &Digest) -> Result<bool, StoreError> {
+        Ok(self.lock().grants.iter().any(|grant| grant.digest == *digest))
+    }
+
+    async fn grants(&self, limit: usize) -> Result<Vec<Grant>, StoreError> {
+        Ok(self.lock().grants.iter().rev().take(limit).cloned().collect())
+    }
+
+    async fn revoke_grant(&self, digest: &Digest) -> Result<bool, StoreError> {
+        let mut kept = self.lock();
+        let before = kept.grants.len();
+        kept.grants.retain(|grant| grant.digest != *digest);
+        Ok(kept.grants.len() < before)
     }
 
     async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError> {

@@ -295,6 +295,7 @@ async fn connect_with<H: PlatformHarness>(
         files: Arc::new(shelf),
         archive: Arc::new(Past::default()),
         menu: Arc::new([]),
+        desk: None,
         hosts: Arc::default(),
         folder: harness.folder(),
         cursor,

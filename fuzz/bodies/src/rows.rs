@@ -12,7 +12,7 @@ use talaria_model::{
     AccountId, Address, AgentEvent, Chat, ChatId, ChatKind, Cost, EventId, Inbound, InboundKind,
     Message, Sender, SenderId, Seq, Source, Timestamp, Usage,
 };
-use talaria_session::{Effect, Event, Rules, Scope, Session, SessionKey};
+use talaria_session::{Access, Caller, Effect, Event, Rules, Scope, Session, SessionKey};
 use talaria_store::{
     Admitted, Commit, Delivered, JournalChange, JournalState, SearchScope, Store, Wanted,
 };
@@ -185,7 +185,9 @@ async fn live(store: &SqliteStore, person: &str, word: &str) {
     let mut session = Session::begin(key(person), address(person), now, Rules::default());
     let said = |number: usize| {
         let Admitted::Journalled(seq) = admitted[number] else { panic!("it is new") };
-        Event::Arrived { seq, inbound: events[number].1.clone(), overtaken: 0 }
+        let inbound = events[number].1.clone();
+        let by = Access::everyone().authority(Caller::of(&inbound, None));
+        Event::Arrived { seq, inbound, overtaken: 0, by }
     };
     step(store, &mut session, said(0), now).await;
     let turn = session.hand().expect("a turn has begun").turn.clone();

@@ -21,6 +21,10 @@ pub(super) struct Figures {
     pub(super) in_flight: (Duration, u64),
     /// What a kill in the middle did.
     pub(super) killed: Killed,
+    /// How people are served while strangers flood.
+    pub(super) flood: Option<Flood>,
+    /// How people are answered while strangers guess pairing codes.
+    pub(super) guesses: Option<Guesses>,
     /// What each of the three platforms showed.
     pub(super) platforms: Vec<Spoken>,
     /// Processors in use while 1,000 answers were streaming, and the most memory meanwhile.
@@ -72,4 +76,43 @@ pub(super) fn medians(rounds: &[Round], number: impl Fn(&Sample) -> f64) -> (f64
     let floor = median(rounds.iter().map(|round| number(&round.floor)));
     let ours = median(rounds.iter().map(|round| number(&round.ours)));
     (floor, ours)
+}
+
+/// How people who may are served while strangers flood, beside how they are in quiet.
+pub(super) struct Flood {
+    pub(super) quiet: Served,
+    pub(super) flooded: Served,
+    /// How often strangers asked, how many answers they got, and how long they asked.
+    pub(super) refused: (usize, usize, Duration),
+    /// The most memory before the flood.
+    pub(super) resident: u64,
+    /// The most memory after it.
+    pub(super) most_resident: u64,
+}
+
+/// How people are served.
+pub(super) struct Served {
+    /// From a message on the platform to its answer there.
+    pub(super) turns: Sample,
+    /// From opening a connection to the end of what the page shows.
+    pub(super) views: Sample,
+}
+
+/// How people who may are answered while strangers guess pairing codes, beside how they are in quiet. No guess
+/// was right.
+pub(super) struct Guesses {
+    pub(super) quiet: Sample,
+    pub(super) guessed: Sample,
+    /// How often it was guessed, and how long.
+    pub(super) tried: (usize, Duration),
+    /// How many codes were made meanwhile.
+    pub(super) codes: usize,
+    /// The most memory before.
+    pub(super) resident: u64,
+    /// The most memory after.
+    pub(super) most_resident: u64,
+    /// How large the state is on the disk, after.
+    pub(super) stored: u64,
+    /// How much of it is there because of the guesses.
+    pub(super) stored_by_guesses: u64,
 }

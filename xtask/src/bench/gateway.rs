@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use talaria_testkit::{
-    Clutter, FakeLlm, GatewayProcess, Hold, Home, Launch, Pace, Truth, Vendor, VendorSettings,
-    within,
+    Clutter, FakeLlm, GatewayProcess, Hold, Home, Launch, Pace, Truth, Usage, Vendor,
+    VendorSettings, within,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -26,6 +26,9 @@ const CONVERSATION: usize = 10;
 
 /// What people say, around the token.
 const SAID: &str = "what would you bring along for a week of walking by the sea";
+
+/// The account that the vendor is behind.
+pub(super) const ACCOUNT: &str = "bench";
 
 pub(super) struct Bench<'a> {
     launch: Launch,
@@ -52,6 +55,36 @@ impl Opened {
         self.process.pid()
     }
 
+    pub(super) fn usage(&self) -> Result<Usage> {
+        self.process.usage()
+    }
+
+    /// Where it listens: `127.0.0.1:8420`.
+    pub(super) async fn address(&mut self) -> Result<String> {
+        let address = within(HANGS, "the address", self.process.address()).await;
+        Ok(address.strip_prefix("http://").context("an address on this machine")?.to_owned())
+    }
+
+    /// Says something; how long the answer takes.
+    pub(super) fn ask(
+        &self,
+        chat: &str,
+    ) -> impl Future<Output = Result<Duration>> + Send + 'static {
+        let answer = self.vendor.ask(chat, SAID);
+        async move { Ok(answer.await?.after) }
+    }
+
+    /// Everybody who writes to it.
+    pub(super) fn vendor(&self) -> &Arc<Vendor> {
+        &self.vendor
+    }
+
+    /// How large its state is on the disk.
+    pub(super) fn stored(&self) -> Result<u64> {
+        let files = ["state.db", "state.db-wal"].map(|name| self.home.file(name));
+        Ok(files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum())
+    }
+
     fn fresh_chat(&self) -> String {
         format!("chat{}", self.chats.fetch_add(1, Ordering::Relaxed))
     }
@@ -67,6 +100,19 @@ impl<'a> Bench<'a> {
     pub(super) async fn open(&self) -> Result<Opened> {
         let vendor = Arc::new(Vendor::open(VendorSettings::default()).await?);
         let home = Home::below(self.folder, vendor.address(), &self.model, Clutter::default())?;
+        let process = self.start(&home, &vendor).await?;
+        Ok(Opened { process, vendor, home, chats: AtomicUsize::new(0) })
+    }
+
+    /// The same, where nobody is heard but these people. Others get a code when they ask for it.
+    pub(super) async fn open_to(&self, people: &[String]) -> Result<Opened> {
+        let vendor = Arc::new(Vendor::open(VendorSettings::default()).await?);
+        let home = Home::below(self.folder, vendor.address(), &self.model, Clutter::default())?;
+        let open = std::fs::read_to_string(home.file("config.yaml"))?;
+        let listed = format!("allow: [{}]\n    unauthorized_dm_behavior: pair", people.join(", "));
+        let closed = open.replace("allow_everyone: true", &listed);
+        ensure!(closed != open, "everybody is heard");
+        home.write("config.yaml", &closed)?;
         let process = self.start(&home, &vendor).await?;
         Ok(Opened { process, vendor, home, chats: AtomicUsize::new(0) })
     }
@@ -166,14 +212,20 @@ impl<'a> Bench<'a> {
         opened.end().await
     }
 
+    /// What another command on the same home prints.
+    pub(super) async fn command(&self, opened: &Opened, arguments: &[&str]) -> Result<String> {
+        let launch = self.launch.clone().arguments(arguments);
+        let mut asked = launch.start(opened.home.path())?;
+        asked.ended().await?;
+        Ok(asked.drained().await)
+    }
+
     /// Waits until no session is in memory any more.
     async fn until_idle(&self, opened: &Opened) -> Result<()> {
-        let status = self.launch.clone().arguments(&["status", "--json"]);
         let idle = async {
             loop {
-                let mut asked = status.start(opened.home.path())?;
-                asked.ended().await?;
-                if asked.drained().await.replace(' ', "").contains("\"sessions_in_memory\":0") {
+                let status = self.command(opened, &["status", "--json"]).await?;
+                if status.replace(' ', "").contains("\"sessions_in_memory\":0") {
                     return anyhow::Ok(());
                 }
                 tokio::time::sleep(Duration::from_millis(500)).await;

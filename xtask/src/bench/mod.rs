@@ -7,8 +7,10 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
 mod figures;
+mod flood;
 mod floor;
 mod gateway;
+mod guesses;
 mod language;
 mod machine;
 mod platforms;
@@ -62,6 +64,13 @@ enum Inner {
     Drive(Drive),
     /// Only Telegram, Discord and Slack
     Platforms(platforms::Options),
+    /// Only how people are served while strangers flood the HTTP listener
+    Flood,
+    /// Only how people are answered while strangers guess pairing codes
+    Guesses(guesses::Options),
+    /// The strangers, in a process of their own
+    #[command(hide = true)]
+    Strangers(flood::Options),
     /// The floor, in a process of its own
     #[command(hide = true)]
     Floor(floor::Options),
@@ -81,7 +90,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     if let Some(Inner::Floor(options)) = &options.inner {
         return floor::run(options);
     }
-    let is_small = matches!(&options.inner, Some(Inner::Platforms(options)) if options.small);
+    if let Some(Inner::Strangers(options)) = &options.inner {
+        return flood::run(options);
+    }
+    let is_small = match &options.inner {
+        Some(Inner::Platforms(options)) => options.small,
+        Some(Inner::Guesses(options)) => options.is_small(),
+        _ => false,
+    };
     if cfg!(debug_assertions) && !is_small {
         return again_optimised(root);
     }
@@ -96,6 +112,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     }
     if let Some(Inner::Platforms(platforms)) = &options.inner {
         return runtime.block_on(platforms_only(root, &binary, platforms.size()));
+    }
+    if matches!(options.inner, Some(Inner::Flood)) {
+        return runtime.block_on(flood_only(root, &binary));
+    }
+    if let Some(Inner::Guesses(guesses)) = &options.inner {
+        return runtime.block_on(guesses_only(root, &binary, guesses.guesses));
     }
     let figures = runtime.block_on(measure(root, &binary))?;
     let table = report::table(&figures);
@@ -148,6 +170,25 @@ async fn keep_busy(root: &Path, binary: &Path, drive: &Drive) -> Result<()> {
     gateway.end().await
 }
 
+async fn flood_only(root: &Path, binary: &Path) -> Result<()> {
+    let folder = folder(root)?;
+    let llm = FakeLlm::open().await?;
+    let flood = flood::measure(&Bench::new(binary, &folder, &llm)).await?;
+    let rows = report::in_a_flood(&flood);
+    println!("\n{}", report::aligned(&rows));
+    Ok(())
+}
+
+async fn guesses_only(root: &Path, binary: &Path, many: usize) -> Result<()> {
+    let folder = folder(root)?;
+    let llm = FakeLlm::open().await?;
+    let guesses = guesses::measure(&Bench::new(binary, &folder, &llm), many).await?;
+    eprintln!("quiet: {}; meanwhile: {}", guesses.quiet, guesses.guessed);
+    let rows = report::under_guesses(&guesses);
+    println!("\n{}", report::aligned(&rows));
+    Ok(())
+}
+
 async fn platforms_only(root: &Path, binary: &Path, size: platforms::Size) -> Result<()> {
     let folder = folder(root)?;
     let mut figures = Figures::default();
@@ -194,6 +235,10 @@ async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
     bench.fly_many(&llm, &mut figures).await?;
     eprintln!("killed with 50 in flight");
     bench.kill_in_flight(&llm, &mut figures).await?;
+    eprintln!("a flood of strangers");
+    figures.flood = Some(flood::measure(&bench).await?);
+    eprintln!("a million guesses");
+    figures.guesses = Some(guesses::measure(&bench, guesses::USUAL).await?);
     platforms::measure(binary, &folder, &mut figures, platforms::Size::FULL).await?;
     eprintln!("steps of a session");
     figures.steps = steps::take()?;

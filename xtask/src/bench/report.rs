@@ -1,7 +1,7 @@
 //! The figures beside their targets, for a terminal and for the documentation.
 
 use super::CROWD;
-use super::figures::{Figures, medians, percentile};
+use super::figures::{Figures, Flood, Guesses, medians, percentile};
 use super::sample::{Sample, median};
 
 /// One line of the table.
@@ -153,6 +153,8 @@ pub(super) fn table(figures: &Figures) -> Vec<Row> {
             verdict(answered == 50),
         ),
     ]);
+    rows.extend(figures.flood.iter().flat_map(in_a_flood));
+    rows.extend(figures.guesses.iter().flat_map(under_guesses));
     rows.extend(on_platforms(figures));
     let step = percentile(&figures.steps, 95).as_secs_f64() * 1e6;
     let found = percentile(&figures.searches, 95).as_secs_f64() * 1e3;
@@ -166,6 +168,86 @@ pub(super) fn table(figures: &Figures) -> Vec<Row> {
         ),
     ]);
     rows
+}
+
+/// How people are served while strangers flood; the floor is how they are in quiet.
+pub(super) fn in_a_flood(flood: &Flood) -> Vec<Row> {
+    let millis = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    let p99 = |served: &Sample| served.p99.as_secs_f64();
+    let twice = |ratio| verdict(ratio <= 2.0);
+    let (asked, answered, took) = flood.refused;
+    let seconds = took.as_secs_f64();
+    let heard = format!(
+        "{} requests in {seconds:.1} s, {} answered",
+        thousands(asked),
+        thousands(answered)
+    );
+    vec![
+        single("strangers flood, beside 5,000 idle connections", heard, "", None),
+        beside(
+            "answer on a platform in the flood, p99, beside quiet",
+            (p99(&flood.quiet.turns), p99(&flood.flooded.turns)),
+            millis,
+            "≤ 2 × quiet",
+            twice,
+        ),
+        beside(
+            "the page in the flood, p99, beside quiet",
+            (p99(&flood.quiet.views), p99(&flood.flooded.views)),
+            millis,
+            "≤ 2 × quiet",
+            twice,
+        ),
+        beside(
+            "most memory, beside before",
+            (flood.resident as f64, flood.most_resident as f64),
+            megabytes,
+            "≤ 1.25 × before",
+            |ratio| verdict(ratio <= 1.25),
+        ),
+    ]
+}
+
+/// How people are answered while strangers guess; the floor is how they are in quiet.
+pub(super) fn under_guesses(guesses: &Guesses) -> Vec<Row> {
+    let millis = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    let p99 = |sample: &Sample| sample.p99.as_secs_f64();
+    let (tried, took) = guesses.tried;
+    let heard = format!(
+        "{} in {:.0} s at {} codes, none right",
+        thousands(tried),
+        took.as_secs_f64(),
+        guesses.codes
+    );
+    vec![
+        single("strangers guess pairing codes", heard, "none right", verdict(true)),
+        beside(
+            "answer meanwhile, p99, beside quiet",
+            (p99(&guesses.quiet), p99(&guesses.guessed)),
+            millis,
+            "",
+            |_| None,
+        ),
+        beside(
+            "most memory, beside before",
+            (guesses.resident as f64, guesses.most_resident as f64),
+            megabytes,
+            "≤ 1.25 × before",
+            |ratio| verdict(ratio <= 1.25),
+        ),
+        single(
+            "state on the disk, and how much of it by guesses",
+            format!(
+                "{}, {}",
+                megabytes(guesses.stored as f64),
+                megabytes(guesses.stored_by_guesses as f64)
+            ),
+            "≤ 16 MB by guesses",
+            verdict(guesses.stored_by_guesses <= 16_000_000),
+        ),
+    ]
 }
 
 /// What is known of Telegram, Discord and Slack.
@@ -193,7 +275,7 @@ pub(super) fn on_platforms(figures: &Figures) -> Vec<Row> {
 fn thousands(number: usize) -> String {
     match (number / 1000, number % 1000) {
         (0, rest) => rest.to_string(),
-        (thousands, rest) => format!("{thousands},{rest:03}"),
+        (more, rest) => format!("{},{rest:03}", thousands(more)),
     }
 }
 

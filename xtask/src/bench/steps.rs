@@ -8,7 +8,7 @@ use talaria_model::{
     AccountId, Address, AgentEvent, CallId, Chat, ChatId, ChatKind, Cost, EventId, Inbound,
     InboundKind, Message, Sender, SenderId, Seq, Source, Timestamp, ToolCall, Usage,
 };
-use talaria_session::{Event, Rules, Scope, Session, SessionKey};
+use talaria_session::{Access, Caller, Event, Rules, Scope, Session, SessionKey};
 
 const SESSIONS: u64 = 1_000;
 
@@ -86,7 +86,8 @@ impl Stage {
             source: Source::default(),
             kind: InboundKind::Said(Message { text: text.to_owned(), ..Message::default() }),
         };
-        self.step(session, Event::Arrived { seq: Seq(self.seq), inbound, overtaken: 0 });
+        let by = Access::everyone().authority(Caller::of(&inbound, None));
+        self.step(session, Event::Arrived { seq: Seq(self.seq), inbound, overtaken: 0, by });
         Ok(())
     }
 

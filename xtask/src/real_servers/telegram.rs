@@ -115,7 +115,8 @@ pub(super) async fn by_webhook(root: &Path, binary: &Path) -> Result<()> {
     let front = Front::start(&mut command, &url).await?;
     let listen = format!("127.0.0.1:{gateway}");
     let door = format!("http://{listen}/in/telegram/webhook");
-    let hears = format!("drafts: false\n    webhook_url: {door}\n    webhook_secret: a-secret");
+    let hears =
+        format!("drafts: false\n    webhook_url: {door}\n    webhook_secret: a-secret-of-telegram");
     let rig = Rig::start(binary, front, &account(&url, &hears), &listen).await?;
 
     let control = format!("{url}/api/v1/test");

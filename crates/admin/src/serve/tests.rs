@@ -15,7 +15,7 @@ const HANGS: Duration = Duration::from_secs(20);
 /// A length of time that never comes while a test runs.
 const NEVER: Duration = Duration::from_secs(3600);
 
-const LIMITS: Limits = Limits { connections: 8, head: NEVER, still: NEVER };
+const LIMITS: Limits = Limits { connections: 8, each: 8, head: NEVER, still: NEVER };
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: talaria\r\n\r\n";
 
@@ -178,6 +178,26 @@ async fn whoever_does_not_read_the_answer_is_cut() {
             hear(&mut connected(address, REQUEST).await, "here").await;
         },
     )
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_is_refused_all_the_time_waits_and_is_served_at_once() {
+    serving(LIMITS, async |address| {
+        let refused = b"GET /nothing HTTP/1.1\r\nhost: talaria\r\n\r\n";
+        let mut stream = connected(address, refused).await;
+        let begun = SystemClock.now();
+        for _ in 0..=100 {
+            hear(&mut stream, "404").await;
+            stream.write_all(refused).await.unwrap();
+        }
+        let waited = SystemClock.now().since(begun);
+        assert!(waited >= Duration::from_secs(1), "{waited:?}");
+        // While the next one waits, the same peer is served, and its place is there for others.
+        for _ in 0..LIMITS.connections * 2 {
+            hear(&mut connected(address, REQUEST).await, "here").await;
+        }
+    })
     .await;
 }
 

@@ -3,14 +3,21 @@
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
-use talaria_model::{AgentEvent, Answer, Attended, Question, ToolCall, Word, Work};
+use serde_json::Value;
+use talaria_model::{
+    AgentEvent, Answer, Attended, Digest, FileRef, Question, ToolCall, Word, Work,
+};
 
 use super::{Cut, TurnLoop};
+use crate::approval::Invocation;
 use crate::budget::BYTES_PER_TOKEN;
 use crate::compress::shorten;
 use crate::prompt::{self, Sight};
 use crate::tools::Ask;
-use crate::{EffectClass, Part, Preview, PromptMessage, ToolError, ToolOutput, ToolScope};
+use crate::{
+    Danger, EffectClass, Gravity, Part, Preview, PromptMessage, Tool, ToolError, ToolOutput,
+    ToolScope, Turn,
+};
 
 /// The most of a tool's output that is put before the model.
 const TOOL_OUTPUT: u64 = 64 * 1024;
@@ -25,6 +32,36 @@ pub(super) const UNKNOWN_EFFECT: &str = "This call was started before a restart.
 /// What the model is told that asks where nobody is.
 const NOBODY_THERE: &str = "this is work in the background, and nobody is there to answer; decide for yourself, \
                             and say in the answer what you assumed";
+
+/// What the model is told about a call that was not approved.
+const DENIED: &str = "The person did not approve this call, and it was not made. Do not try it again, and do \
+                      not reach the same end in another way; go on without it or ask what they want instead.";
+
+const UNANSWERED: &str = "Nobody approved this call in time, and it was not made. Do not try it again by \
+                          yourself; say in the answer what is still to be done.";
+
+const NOBODY_APPROVES: &str = "this call has to be approved by a person, and this is work in the background, \
+                               where nobody is there; it was not made. Say in the answer what is still to be \
+                               done";
+
+const TOO_LONG: &str = "this call has to be approved by a person, and it is too long to be shown to one; it was \
+                        not made. Make it shorter";
+
+const CHANGED: &str = "What this call would do is not what the person was asked about any more, and it was not \
+                       made.";
+
+const REFUSED: &str =
+    "The operator does not let this call be made. Do not try it again in another way.";
+
+const NOT_THEIRS: &str = "The role of the person you work for does not let them use this tool. Do not try to \
+                          reach the same end in another way; say so if it matters.";
+
+/// Whether a question is before the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Posed {
+    Already,
+    NotYet,
+}
 
 impl TurnLoop {
     pub(super) async fn call_all(&mut self, calls: Vec<ToolCall>) -> Result<(), Cut> {
@@ -60,7 +97,10 @@ impl TurnLoop {
             let problem = format!("there is no tool named {:?}", call.tool);
             return Ok(Err(ToolError::Failed(problem)));
         };
-        let arguments = match serde_json::from_str(&call.arguments) {
+        if !self.turn.tools.permits(&call.tool) {
+            return Ok(Err(ToolError::Failed(NOT_THEIRS.into())));
+        }
+        let arguments: Value = match serde_json::from_str(&call.arguments) {
             Ok(arguments) => arguments,
             Err(error) => return Ok(Err(ToolError::Arguments(error.to_string()))),
         };
@@ -73,9 +113,11 @@ impl TurnLoop {
                 Err(error) => Ok(Err(error)),
             };
         }
+        if self.agent.settings.refused.holds(&call.tool, &arguments) {
+            return Ok(Err(ToolError::Failed(REFUSED.into())));
+        }
         let was_started = self.turn.started.contains(&call.id);
         match (tool.effect(), was_started) {
-            (EffectClass::Pure, _) | (EffectClass::Idempotent, true) => {}
             (EffectClass::Queryable, true) => match tool.outcome(&call.id).await {
                 Ok(None) => {}
                 Ok(Some(output)) => return Ok(Ok(output)),
@@ -85,9 +127,22 @@ impl TurnLoop {
                 self.unknown.push(call.tool.clone());
                 return Ok(Err(ToolError::Failed(UNKNOWN_EFFECT.into())));
             }
-            (_, false) => {
-                self.emitter.emit(AgentEvent::Calling { call: call.id.clone() }).await;
-            }
+            (EffectClass::Pure | EffectClass::Idempotent, _) | (_, false) => {}
+        }
+        let approved = match self.approve(tool.as_ref(), call, &arguments).await? {
+            Ok(approved) => approved,
+            Err(error) => return Ok(Err(error)),
+        };
+        if tool.effect() != EffectClass::Pure && !was_started {
+            self.emitter.emit(AgentEvent::Calling { call: call.id.clone() }).await;
+        }
+        // A person may have taken long to answer.
+        if !self.turn.tools.permits(&call.tool) {
+            return Ok(Err(ToolError::Failed(NOT_THEIRS.into())));
+        }
+        // Nothing comes between this and the call.
+        if let Err(error) = self.check(tool.as_ref(), call, &arguments, approved) {
+            return Ok(Err(error));
         }
         let scope = ToolScope {
             call: call.id.clone(),
@@ -109,24 +164,86 @@ impl TurnLoop {
         }
     }
 
-    /// Puts a question and waits, for as long as it takes: the session ends the wait.
-    async fn ask_person(&mut self, question: Question) -> Result<ToolOutput, Cut> {
-        let already = self.turn.asked.take().is_some_and(|asked| asked.call == question.call);
-        self.preview.send_replace(Preview::default());
-        if !already {
-            self.emitter.emit(AgentEvent::Asked(question.clone())).await;
-        }
-        let asked = self.agent.clock.now();
-        let (answer, files) = loop {
-            match self.words.recv().await {
-                Some(Word::Answer { answer, files }) => break (answer, files),
-                word => self.hear(word).await?,
-            }
+    /// Asks before a call is made that must be asked about; says what was approved. An error says why the
+    /// call is not made.
+    async fn approve(
+        &mut self,
+        tool: &dyn Tool,
+        call: &ToolCall,
+        arguments: &Value,
+    ) -> Result<Result<Option<Digest>, ToolError>, Cut> {
+        let danger = match tool.gravity(arguments) {
+            Ok(Gravity::Harmless) => return Ok(Ok(None)),
+            Ok(Gravity::Asks(danger)) => danger,
+            Err(error) => return Ok(Err(error)),
         };
-        // The time a person takes is not the turn's.
-        let now = self.agent.clock.now();
-        self.deadline = self.deadline + now.since(asked);
-        self.limit = self.agent.clock.sleep(self.deadline.since(now));
+        let not_made = |why: &str| Ok(Err(ToolError::Failed(why.to_owned())));
+        if self.agent.settings.refused.holds(&call.tool, &danger.resolved) {
+            return not_made(REFUSED);
+        }
+        if self.turn.attended == Attended::No {
+            return not_made(NOBODY_APPROVES);
+        }
+        let asking = self.invocation(call, &danger);
+        let Some(text) = asking.shown() else { return not_made(TOO_LONG) };
+        let approval = asking.approval();
+        let (digest, choices) = (approval.digest, approval.choices());
+        let asked = self.turn.asked.take().filter(|asked| asked.call == call.id);
+        if asked
+            .as_ref()
+            .is_some_and(|asked| asked.approval.as_ref().is_none_or(|asked| asked.digest != digest))
+        {
+            return not_made(CHANGED);
+        }
+        let approval = Some(Box::new(approval));
+        let question = Question { call: call.id.clone(), text, choices, approval };
+        let posed = if asked.is_some() { Posed::Already } else { Posed::NotYet };
+        let (answer, _) = self.put(&question, posed).await?;
+        match answer {
+            Answer::Approved { digest: approved, .. } => {
+                Ok(self.check(tool, call, arguments, Some(approved)).map(|()| Some(approved)))
+            }
+            Answer::Denied { reason } if reason.is_empty() => not_made(DENIED),
+            Answer::Denied { reason } => {
+                let said = format!("{reason:?}");
+                not_made(&format!("{DENIED} The reason given: {said}"))
+            }
+            Answer::Expired => not_made(UNANSWERED),
+            // Nothing else is a yes.
+            Answer::Chosen(_) | Answer::Said(_) => not_made(DENIED),
+        }
+    }
+
+    /// Compares what is about to happen with what was approved, not with what was to happen when somebody
+    /// was asked.
+    fn check(
+        &self,
+        tool: &dyn Tool,
+        call: &ToolCall,
+        arguments: &Value,
+        approved: Option<Digest>,
+    ) -> Result<(), ToolError> {
+        let about = match tool.gravity(arguments)? {
+            Gravity::Harmless => None,
+            Gravity::Asks(danger) => Some(self.invocation(call, &danger).digest()),
+        };
+        match about == approved {
+            true => Ok(()),
+            false => Err(ToolError::Failed(CHANGED.to_owned())),
+        }
+    }
+
+    fn invocation<'a>(&'a self, call: &'a ToolCall, danger: &'a Danger) -> Invocation<'a> {
+        let Turn { id: turn, from, at, .. } = &self.turn;
+        Invocation { turn, call: &call.id, tool: &call.tool, from, at, danger }
+    }
+
+    async fn ask_person(&mut self, question: Question) -> Result<ToolOutput, Cut> {
+        let posed = match self.turn.asked.take() {
+            Some(asked) if asked.call == question.call => Posed::Already,
+            _ => Posed::NotYet,
+        };
+        let (answer, files) = self.put(&question, posed).await?;
         let text = match answer {
             Answer::Said(text) => text,
             Answer::Chosen(id) => question
@@ -135,6 +252,8 @@ impl TurnLoop {
                 .find(|choice| choice.id == id)
                 .map_or_else(|| "something else".to_owned(), |choice| choice.label),
             Answer::Expired => "(nobody answered in time)".to_owned(),
+            // These are for other questions.
+            Answer::Approved { .. } | Answer::Denied { .. } => "something else".to_owned(),
         };
         let mut text = format!("The person answered: {text}");
         for file in &files {
@@ -146,6 +265,33 @@ impl TurnLoop {
             }
         }
         Ok(ToolOutput { text, files: Vec::new() })
+    }
+
+    /// Puts a question, unless it is open already, and waits for as long as it takes: the session ends
+    /// the wait.
+    async fn put(
+        &mut self,
+        question: &Question,
+        posed: Posed,
+    ) -> Result<(Answer, Vec<FileRef>), Cut> {
+        self.preview.send_replace(Preview::default());
+        if posed == Posed::NotYet {
+            self.emitter.emit(AgentEvent::Asked(question.clone())).await;
+        }
+        let asked = self.agent.clock.now();
+        let answered = loop {
+            match self.words.recv().await {
+                Some(Word::Answer { to, answer, files }) if to == question.call => {
+                    break (answer, files);
+                }
+                word => self.hear(word).await?,
+            }
+        };
+        // The time a person takes is not the turn's.
+        let now = self.agent.clock.now();
+        self.deadline = self.deadline + now.since(asked);
+        self.limit = self.agent.clock.sleep(self.deadline.since(now));
+        Ok(answered)
     }
 
     /// What a tool returned, with its middle cut out where it would take too much of the window.

@@ -19,7 +19,7 @@ use crate::budget::UNKNOWN_WINDOW;
 use crate::prefix::{Lease, Prefix, Prefixes};
 use crate::{
     Agent, Attachments, Budget, Emitter, Models, NoModel, Part, Preview, PromptMessage, Provider,
-    ProviderError, Roots, Running, Sight, ToolSpec, Toolbox, Turn, events,
+    ProviderError, Refused, Roots, Running, Sight, ToolSpec, Toolbox, Turn, events,
 };
 
 /// What the built-in agent goes by.
@@ -35,6 +35,8 @@ pub struct Settings {
     pub budget: Budget,
     /// Where files may be that an answer sends along.
     pub roots: Roots,
+    /// What is never called.
+    pub refused: Refused,
 }
 
 /// An agent made of models and tools.
@@ -142,6 +144,8 @@ struct TurnLoop {
     /// What the prompts of this session begin with.
     lease: Lease,
     system: Arc<str>,
+    /// The tools that the model is offered: what the person may use.
+    tools: Arc<[ToolSpec]>,
     /// The chat's own instructions, as they stand in `system`.
     instructions: Option<Arc<str>>,
     /// How many times the model has been asked, before a restart too.
@@ -203,6 +207,11 @@ impl TurnLoop {
             pinned.and_then(|prefix| Some((prefix.system.clone()?, prefix.instructions.clone())));
         let (system, instructions) =
             pinned.unwrap_or_else(|| (system(&agent.settings, &turn), wished));
+        let may_use = |tool: &&ToolSpec| turn.tools.permits(&tool.name);
+        let tools = match agent.tools.iter().all(|tool| may_use(&tool)) {
+            true => agent.tools.clone(),
+            false => agent.tools.iter().filter(may_use).cloned().collect(),
+        };
         let window = provider.context_window().await.unwrap_or(UNKNOWN_WINDOW);
         Ok(Self {
             limit: agent.clock.sleep(turn.limit),
@@ -212,6 +221,7 @@ impl TurnLoop {
             window,
             lease,
             system,
+            tools,
             instructions,
             agent,
             turn,

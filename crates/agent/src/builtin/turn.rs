@@ -191,7 +191,7 @@ impl TurnLoop {
         let mut deltas = self.provider.complete(Prompt {
             system: self.system.clone(),
             messages,
-            tools: self.agent.tools.clone(),
+            tools: self.tools.clone(),
             effort: self.turn.effort,
         });
         let mut text = String::new();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use talaria_model::{CallId, Choice, ChoiceId, Question, TurnId};
 
 use super::arguments;
-use crate::{EffectClass, Tool, ToolError, ToolOutput, ToolScope, ToolSpec};
+use crate::{EffectClass, Gravity, Tool, ToolError, ToolOutput, ToolScope, ToolSpec};
 
 /// More answers than this are not a choice any more.
 const MOST_CHOICES: usize = 10;
@@ -50,7 +50,7 @@ impl Ask {
             Ok(Choice { id, label })
         });
         let choices = choices.collect::<Result<_, ToolError>>()?;
-        Ok(Question { call: call.clone(), text: question, choices })
+        Ok(Question { call: call.clone(), text: question, choices, approval: None })
     }
 }
 
@@ -68,6 +68,10 @@ impl Tool for Ask {
 
     fn effect(&self) -> EffectClass {
         EffectClass::Pure
+    }
+
+    fn gravity(&self, _: &Value) -> Result<Gravity, ToolError> {
+        Ok(Gravity::Harmless)
     }
 
     async fn call(&self, _: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use talaria_model::CallId;
 
 use super::arguments;
-use crate::{Attachments, EffectClass, Tool, ToolError, ToolOutput, ToolScope, ToolSpec};
+use crate::{Attachments, EffectClass, Gravity, Tool, ToolError, ToolOutput, ToolScope, ToolSpec};
 
 /// Writes a small text file and attaches it to the answer.
 pub struct DemoFile {
@@ -26,6 +26,9 @@ struct Arguments {
 }
 
 impl DemoFile {
+    /// What it is called by.
+    pub const NAME: &str = "demo_file";
+
     /// Keeps its file through `attachments`.
     pub fn new(attachments: Arc<dyn Attachments>) -> Self {
         Self { attachments }
@@ -36,7 +39,7 @@ impl DemoFile {
 impl Tool for DemoFile {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: "demo_file".into(),
+            name: Self::NAME.into(),
             description: "Attach a small text file to the answer.".into(),
             parameters: schema_for!(Arguments).to_value(),
         }
@@ -45,6 +48,10 @@ impl Tool for DemoFile {
     fn effect(&self) -> EffectClass {
         // The same bytes have the same name, so a second start changes nothing.
         EffectClass::Idempotent
+    }
+
+    fn gravity(&self, _: &Value) -> Result<Gravity, ToolError> {
+        Ok(Gravity::Harmless)
     }
 
     async fn call(&self, given: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {

@@ -10,7 +10,9 @@ use serde_json::Value;
 use talaria_model::CallId;
 
 use super::arguments;
-use crate::{EffectClass, Memory, Recall, Tool, ToolError, ToolOutput, ToolScope, ToolSpec};
+use crate::{
+    EffectClass, Gravity, Memory, Recall, Tool, ToolError, ToolOutput, ToolScope, ToolSpec,
+};
 
 /// The longest query that is searched for, in characters.
 const LONGEST_QUERY: usize = 2048;
@@ -38,6 +40,9 @@ fn usual_limit() -> usize {
 }
 
 impl SessionSearch {
+    /// What it is called by.
+    pub const NAME: &str = "session_search";
+
     /// Searches through `recall`.
     pub fn new(recall: Arc<dyn Recall>) -> Self {
         Self { recall }
@@ -48,7 +53,7 @@ impl SessionSearch {
 impl Tool for SessionSearch {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: "session_search".into(),
+            name: Self::NAME.into(),
             description:
                 "Search what was said in earlier conversations with this person, this one \
                           included. Use it when they refer to something from the past, or when a \
@@ -60,6 +65,10 @@ impl Tool for SessionSearch {
 
     fn effect(&self) -> EffectClass {
         EffectClass::Pure
+    }
+
+    fn gravity(&self, _: &Value) -> Result<Gravity, ToolError> {
+        Ok(Gravity::Harmless)
     }
 
     async fn call(&self, given: Value, scope: ToolScope) -> Result<ToolOutput, ToolError> {

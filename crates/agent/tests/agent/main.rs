@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod alone;
+mod approving;
 mod places;
 mod prompts;
 mod recalling;
 mod resuming;
+mod roles;
 mod room;
 mod sending;
 mod spending;

@@ -153,7 +153,11 @@ async fn a_question_that_is_open_is_not_asked_again() {
     let mut running = stage.start();
     running
         .control
-        .send(Word::Answer { answer: Answer::Said("red".into()), files: vec![] })
+        .send(Word::Answer {
+            to: CallId::literal("c1"),
+            answer: Answer::Said("red".into()),
+            files: vec![],
+        })
         .await
         .unwrap();
     let events = briefs(&stage.finish(&mut running).await);
@@ -171,7 +175,11 @@ async fn a_question_that_was_never_asked_is_asked() {
     let mut running = stage.start();
     running
         .control
-        .send(Word::Answer { answer: Answer::Said("early".into()), files: vec![] })
+        .send(Word::Answer {
+            to: CallId::literal("c1"),
+            answer: Answer::Said("early".into()),
+            files: vec![],
+        })
         .await
         .unwrap();
     let event = stage.next(&mut running).await.unwrap();

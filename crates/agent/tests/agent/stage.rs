@@ -9,9 +9,9 @@ use futures::future::{BoxFuture, ready};
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
-    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, History,
-    Prefixes, Prompt, Provider, ProviderError, Roots, Running, Settings, Sight, Situation, Tool,
-    ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Turn, tools,
+    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, Gravity,
+    History, Prefixes, Prompt, Provider, ProviderError, Refused, Roots, Running, Settings, Sight,
+    Situation, Tool, ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Turn, tools,
 };
 use talaria_clock::{Clock, FakeClock, SystemClock};
 use talaria_model::{
@@ -139,8 +139,12 @@ pub(crate) struct Scripted {
     pub(crate) deed: Deed,
     pub(crate) outcome: Result<Option<ToolOutput>, ToolError>,
     pub(crate) takes: Duration,
+    pub(crate) gravity: Weigh,
     pub(crate) trace: Trace,
 }
+
+/// Whether a call must be asked about.
+pub(crate) type Weigh = Arc<dyn Fn(&Value) -> Result<Gravity, ToolError> + Send + Sync>;
 
 /// What happened, in order.
 pub(crate) type Trace = Arc<Mutex<Vec<String>>>;
@@ -149,7 +153,8 @@ impl Scripted {
     pub(crate) fn new(name: &'static str, effect: EffectClass, trace: &Trace) -> Self {
         let deed: Deed = Arc::new(move |_| Ok(output(&format!("{name} is done"))));
         let (outcome, takes) = (Ok(None), Duration::ZERO);
-        Self { name, effect, deed, outcome, takes, trace: trace.clone() }
+        let gravity: Weigh = Arc::new(|_| Ok(Gravity::Harmless));
+        Self { name, effect, deed, outcome, takes, gravity, trace: trace.clone() }
     }
 }
 
@@ -166,6 +171,10 @@ impl Tool for Scripted {
 
     fn effect(&self) -> EffectClass {
         self.effect
+    }
+
+    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+        (self.gravity)(arguments)
     }
 
     async fn call(&self, arguments: Value, scope: ToolScope) -> Result<ToolOutput, ToolError> {
@@ -214,6 +223,7 @@ pub(crate) struct Stage {
     pub(crate) effort: Option<Effort>,
     pub(crate) task: Task,
     pub(crate) attended: Attended,
+    pub(crate) permitted: talaria_agent::Permitted,
     pub(crate) history: History,
     pub(crate) prefixes: Arc<Prefixes>,
     pub(crate) clock: Arc<FakeClock>,
@@ -237,6 +247,7 @@ impl Stage {
                 turn_limit: Duration::from_secs(1800),
                 budget: Budget::default(),
                 roots: Roots::default(),
+                refused: Refused::default(),
             },
             files: Arc::default(),
             situation: Situation::at(home()),
@@ -244,6 +255,7 @@ impl Stage {
             effort: None,
             task: Task::Answer,
             attended: Attended::Yes,
+            permitted: Default::default(),
             history: History::Whole,
             prefixes: Arc::default(),
             clock: Arc::new(FakeClock::starting(Timestamp::from_millis(1_000_000))),
@@ -326,6 +338,7 @@ impl Stage {
             task: self.task.clone(),
             skills: vec![],
             attended: self.attended,
+            tools: self.permitted.clone(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use talaria_agent::{EffectClass, FinishReason, Part, PromptMessage};
-use talaria_model::{AgentEvent, Answer, ChoiceId, Word};
+use talaria_model::{AgentEvent, Answer, CallId, ChoiceId, Word};
 
 use crate::stage::{
     Files, Model, Scripted, Stage, brief, briefs, call, calls, end, file, says, text,
@@ -86,7 +86,11 @@ async fn an_answer_becomes_the_result_of_the_call_that_asked() {
         assert_eq!(question.call.as_str(), "c1");
         assert_eq!(question.choices[1].label, "blue");
         let pressed = Answer::Chosen(question.choices[1].id.clone());
-        let answer = Word::Answer { answer: answer.unwrap_or(pressed), files: vec![] };
+        let answer = Word::Answer {
+            to: CallId::literal("c1"),
+            answer: answer.unwrap_or(pressed),
+            files: vec![],
+        };
         running.control.send(answer).await.unwrap();
         let events = briefs(&stage.finish(&mut running).await);
         assert_eq!(events, [result, r#"finished "Fine.""#]);
@@ -100,14 +104,22 @@ async fn an_answer_to_nothing_is_not_taken_for_the_next_question() {
     let mut running = stage.start();
     running
         .control
-        .send(Word::Answer { answer: Answer::Said("too early".into()), files: vec![] })
+        .send(Word::Answer {
+            to: CallId::literal("c1"),
+            answer: Answer::Said("too early".into()),
+            files: vec![],
+        })
         .await
         .unwrap();
     stage.next(&mut running).await;
     assert_eq!(brief(&stage.next(&mut running).await.unwrap()), "asked Which?");
     running
         .control
-        .send(Word::Answer { answer: Answer::Said("red".into()), files: vec![] })
+        .send(Word::Answer {
+            to: CallId::literal("c1"),
+            answer: Answer::Said("red".into()),
+            files: vec![],
+        })
         .await
         .unwrap();
     let events = briefs(&stage.finish(&mut running).await);
@@ -125,7 +137,14 @@ async fn the_time_a_person_takes_is_not_the_turns() {
     let control = running.control.clone();
     let answer = async {
         talaria_clock::Clock::sleep(&talaria_clock::SystemClock, Duration::from_secs(36_000)).await;
-        control.send(Word::Answer { answer: Answer::Expired, files: vec![] }).await.unwrap();
+        control
+            .send(Word::Answer {
+                to: CallId::literal("c1"),
+                answer: Answer::Expired,
+                files: vec![],
+            })
+            .await
+            .unwrap();
     };
     // Eight minutes before the question, and two times eight after it: within thirty.
     let (events, ()) = tokio::join!(stage.finish(&mut running), answer);
@@ -141,7 +160,10 @@ async fn a_question_does_not_give_a_turn_more_time_than_it_had() {
     stage.next(&mut running).await;
     stage.next(&mut running).await;
     let control = running.control.clone();
-    control.send(Word::Answer { answer: Answer::Expired, files: vec![] }).await.unwrap();
+    control
+        .send(Word::Answer { to: CallId::literal("c1"), answer: Answer::Expired, files: vec![] })
+        .await
+        .unwrap();
     let events = stage.finish(&mut running).await;
     let last = brief(events.last().unwrap());
     assert!(last.contains("30 minutes") && last.ends_with(r#"after "I thought""#), "{last}");
@@ -195,7 +217,11 @@ async fn what_is_said_while_it_asks_is_kept_for_the_next_step() {
     stage.steer(&running, 9, "by the way");
     running
         .control
-        .send(Word::Answer { answer: Answer::Said("red".into()), files: vec![] })
+        .send(Word::Answer {
+            to: CallId::literal("c1"),
+            answer: Answer::Said("red".into()),
+            files: vec![],
+        })
         .await
         .unwrap();
     let events = briefs(&stage.finish(&mut running).await);
@@ -232,7 +258,11 @@ async fn files_sent_with_an_answer_reach_the_model() {
     stage.next(&mut running).await;
     stage.next(&mut running).await;
     let answer = Answer::Said("this".into());
-    running.control.send(Word::Answer { answer, files: vec![notes] }).await.unwrap();
+    running
+        .control
+        .send(Word::Answer { to: CallId::literal("c1"), answer, files: vec![notes] })
+        .await
+        .unwrap();
     let events = briefs(&stage.finish(&mut running).await);
     assert!(
         events[0].contains("The person answered: this") && events[0].contains("green"),

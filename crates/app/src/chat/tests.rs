@@ -62,7 +62,7 @@ impl Bench {
             accounts: vec![AccountPlan {
                 id: AccountId::literal("terminal"),
                 account,
-                access: Access::Operator,
+                access: Access::own(),
                 gate: Gate::default(),
                 rules: BTreeMap::new(),
                 manner: Arc::default(),
@@ -76,6 +76,7 @@ impl Bench {
             finalizers: Vec::new(),
             ears: None,
             mouth: None,
+            entropy: Arc::new(|bytes: &mut [u8]| rand::fill(bytes)),
             limits: Limits::default(),
         })
         .await
@@ -162,7 +163,12 @@ fn asks(labels: &[&str]) -> Scene {
         .iter()
         .map(|label| Choice { id: ChoiceId::new(*label).unwrap(), label: (*label).into() });
     let (call, text) = (CallId::literal("c"), "Which one?".into());
-    Scene::Reports(AgentEvent::Asked(Question { call, text, choices: choices.collect() }))
+    Scene::Reports(AgentEvent::Asked(Question {
+        call,
+        text,
+        choices: choices.collect(),
+        approval: None,
+    }))
 }
 
 #[tokio::test]
@@ -220,7 +226,7 @@ async fn whoever_answers_an_open_question_without_knowing_is_told_so() {
         assert!(labels.iter().all(|label| remarked.contains(label)), "{remarked}");
         assert_eq!(
             bench.agent.heard(),
-            [talaria_model::Word::Answer { answer, files: Vec::new() }],
+            [talaria_model::Word::Answer { to: CallId::literal("c"), answer, files: Vec::new() }],
             "{said:?}"
         );
     }

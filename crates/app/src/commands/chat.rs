@@ -6,20 +6,23 @@ use talaria_admin::Operator;
 
 use crate::chat::{self, ChatOptions};
 use crate::client::Client;
+use crate::discretion::Discretion;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 use crate::{logging, start};
 
 pub(crate) async fn chat(home: &Home, options: ChatOptions) -> Result<Exit, Halt> {
-    logging::quiet();
+    let discretion = Discretion::new();
+    logging::quiet(&discretion);
     home.prepare()?;
     if Client::find(home).await?.is_some() {
         return Ok(chat::chat(options, &home.socket()).await?);
     }
     let loaded = start::configuration(home)?;
+    discretion.learn(&loaded);
     // Any free port: another home's gateway may have the usual one.
     let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    let running = start::start(home, loaded, Some(anywhere)).await?;
+    let running = start::start(home, loaded, Some(anywhere), discretion).await?;
     let desk = running.desk.clone();
     let socket = home.socket();
     let talk = async {

@@ -11,7 +11,7 @@ use super::{print_json, table::table};
 use crate::cli::{ConfigCommand, Output};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
-use crate::{model, start};
+use crate::{model, people, programs, start};
 
 pub(crate) async fn config(home: &Home, command: ConfigCommand) -> Result<Exit, Halt> {
     match command {
@@ -66,8 +66,11 @@ async fn check(home: &Home, output: Output) -> Result<Exit, Halt> {
         Ok(loaded) => {
             let clock: Arc<dyn Clock> = Arc::new(SystemClock);
             let chosen = model::choice(&loaded, &Http::default(), &clock).await;
-            let problems: Vec<_> = chosen.err().iter().map(ToString::to_string).collect();
-            let warnings = start::warnings(&loaded);
+            let mut warnings = start::warnings(&loaded);
+            let chain = chosen.as_ref().ok().map(|choice| &choice.chain);
+            warnings.extend(chain.and_then(|chain| people::unpriced(loaded.config(), chain)));
+            let mut problems: Vec<_> = chosen.err().iter().map(ToString::to_string).collect();
+            problems.extend(programs::problems(&loaded).iter().map(ToString::to_string));
             Checked { good: problems.is_empty(), problems, warnings }
         }
         Err(wrong) => {

@@ -7,6 +7,7 @@ macro_rules! say {
     };
 }
 
+pub(crate) mod approvals;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -14,6 +15,8 @@ pub(crate) mod control;
 mod export;
 pub(crate) mod model;
 pub(crate) mod open;
+pub(crate) mod pair;
+pub(crate) mod people;
 pub(crate) mod platforms;
 pub(crate) mod sessions;
 pub(crate) mod setup;

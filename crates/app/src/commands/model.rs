@@ -10,6 +10,7 @@ use talaria_providers::{Chain, Http};
 
 use super::print_json;
 use crate::cli::ModelOptions;
+use crate::discretion::Discretion;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 use crate::{logging, model, start};
@@ -32,8 +33,10 @@ enum Test {
 }
 
 pub(crate) async fn model(home: &Home, options: ModelOptions) -> Result<Exit, Halt> {
-    logging::quiet();
+    let discretion = Discretion::new();
+    logging::quiet(&discretion);
     let loaded = start::configuration(home)?;
+    discretion.learn(&loaded);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let http = Http::default();
     let choice = model::choice(&loaded, &http, &clock)

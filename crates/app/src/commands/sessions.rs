@@ -19,7 +19,7 @@ use crate::home::{Home, HomeLock};
 use crate::start;
 
 /// Who answers.
-enum Source {
+pub(super) enum Source {
     Gateway(Client),
     /// Nobody else has the store, and nobody else will while we hold the lock. None when there is no
     /// home yet, so that nothing was ever said.
@@ -27,7 +27,7 @@ enum Source {
 }
 
 impl Source {
-    async fn find(home: &Home) -> Result<Self, Halt> {
+    pub(super) async fn find(home: &Home) -> Result<Self, Halt> {
         if let Some(client) = Client::find(home).await? {
             return Ok(Self::Gateway(client));
         }
@@ -38,6 +38,22 @@ impl Source {
         home.prepare()?;
         let lock = home.lock()?;
         Ok(Self::Store(start::store(home)?, Some(lock)))
+    }
+
+    pub(super) async fn approvals(&self) -> Result<Vec<api::Granted>, Halt> {
+        match self {
+            Self::Gateway(client) => client.get("/v1/approvals", &[]).await,
+            Self::Store(store, _) => answers::approvals(store.as_ref()).await.map_err(Halt::failed),
+        }
+    }
+
+    pub(super) async fn revoke(&self, id: String) -> Result<api::Granted, Halt> {
+        match self {
+            Self::Gateway(client) => client.post("/v1/approvals/revoke", &[("id", id)]).await,
+            Self::Store(store, _) => {
+                answers::revoke(store.as_ref(), &id, SystemClock.now()).await.map_err(Halt::failed)
+            }
+        }
     }
 
     async fn list(&self, listing: &Listing) -> Result<api::Sessions, Halt> {
@@ -178,6 +194,8 @@ async fn export(
         Source::Store(store, _lock) => {
             let life = answers::named(store.as_ref(), &name).await.map_err(Halt::failed)?;
             let reading = if taken_back { Reading::Everything } else { Reading::Standing };
+            let recorded = answers::record_export(store.as_ref(), &life, SystemClock.now());
+            recorded.await.map_err(Halt::failed)?;
             let lines = answers::export(store, life, reading).map(Ok);
             export::write(lines, format, path).await
         }
@@ -194,10 +212,10 @@ fn pairs(listing: &Listing) -> Vec<(&'static str, String)> {
 }
 
 /// Moments as the clock on the operator's wall shows them: in the time zone of the configuration.
-struct Wall(TimeZone);
+pub(super) struct Wall(TimeZone);
 
 impl Wall {
-    fn of(home: &Home) -> Self {
+    pub(super) fn of(home: &Home) -> Self {
         // What was said can be read whatever is wrong with the configuration.
         let configured = start::configuration(home).ok();
         let zone = configured.and_then(|loaded| loaded.config().timezone.clone());
@@ -205,7 +223,7 @@ impl Wall {
     }
 
     /// A moment that the API told, to the minute.
-    fn shows(&self, at: &str) -> String {
+    pub(super) fn shows(&self, at: &str) -> String {
         match at.parse::<Timestamp>() {
             Ok(at) => at.to_zoned(self.0.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
             Err(_) => at.to_owned(),

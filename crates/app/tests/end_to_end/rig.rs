@@ -46,6 +46,15 @@ impl Rig {
         Self::with(settings, account, "").await
     }
 
+    /// The same, with these sections in its configuration.
+    pub(crate) async fn configured(
+        settings: VendorSettings,
+        account: &[&str],
+        sections: &str,
+    ) -> Self {
+        Self::with(settings, account, sections).await
+    }
+
     async fn with(settings: VendorSettings, account: &[&str], sections: &str) -> Self {
         let vendor = Vendor::open(settings).await.unwrap();
         let llm = FakeLlm::open().await.unwrap();

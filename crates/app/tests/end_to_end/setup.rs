@@ -114,7 +114,7 @@ async fn what_was_set_up_connects() {
     let home = home(vendor.url());
     let (ended, output) = run(home.path(), &["setup", "telegram", "--token", TOKEN, "--yes"]).await;
     assert_eq!(ended.code(), Some(0), "{output}");
-    assert!(output.contains("Nobody is heard yet"), "{output}");
+    assert!(output.contains("talaria pair approve telegram CODE"), "{output}");
     let mut process = Launch::new(binary()).start(home.path()).unwrap();
     within(HANGS, "the ready line", process.ready()).await.unwrap();
     asked_for_updates(&vendor).await;
@@ -341,7 +341,7 @@ async fn guides_and_manifests_are_printed_for_whoever_needs_them() {
     let commands = manifest["features"]["slash_commands"].as_array().unwrap();
     assert!(commands.iter().any(|it| it["command"] == "/talaria"), "{manifest}");
     assert!(commands.iter().any(|it| it["command"] == "/stop"), "{manifest}");
-    let account = "accounts:\n  slack:\n    bot_token: xoxb-1\n    signing_secret: s\n    \
+    let account = "accounts:\n  slack:\n    bot_token: xoxb-1\n    signing_secret: a-secret-of-slack\n    \
                    slash_command: tally\n    agent_view: true\n";
     home.write("config.yaml", account).unwrap();
     let (ended, output) = run(home.path(), &["setup", "slack", "--manifest"]).await;

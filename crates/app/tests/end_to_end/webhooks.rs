@@ -27,7 +27,7 @@ async fn an_account_is_reached_at_its_own_address_and_nobody_else_answers_there(
     home.write("config.yaml", &account).unwrap();
     let mut process = Launch::new(binary())
         .environment("SLACK_BOT_TOKEN", "xoxb-1")
-        .environment("SLACK_SIGNING_SECRET", "shh")
+        .environment("SLACK_SIGNING_SECRET", "a-secret-of-slack")
         .start(home.path())
         .unwrap();
     within(HANGS, "the ready line", process.ready()).await.unwrap();

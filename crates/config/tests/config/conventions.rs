@@ -1,6 +1,6 @@
 //! Variables by which platforms are known everywhere.
 
-use talaria_config::{Allowed, Loaded, Origin, Sources, load};
+use talaria_config::{Loaded, Origin, Sources, load};
 use talaria_model::AccountId;
 
 use crate::{loaded, platforms, problems};
@@ -27,10 +27,10 @@ fn an_account_appears_when_all_is_there_that_it_needs() {
     assert_eq!(value(&owl, "accounts.owl.awake"), "day");
     assert_eq!(origin(&owl, "accounts.owl.password"), "environment OWL_PASSWORD");
     let account = &owl.config().accounts[&AccountId::literal("owl")];
-    assert!(matches!(&account.allowed, Allowed::Only(who) if who.len() == 2));
+    assert_eq!(account.access.allow.len(), 2);
     let open = loaded("", &["OWL_PASSWORD=wise-owl", "OWL_ALLOW_ALL_USERS=yes"]);
     let account = &open.config().accounts[&AccountId::literal("owl")];
-    assert_eq!(account.allowed, Allowed::Everyone);
+    assert!(account.access.is_open());
     assert!(!open.redact("it says wise-owl").contains("wise-owl"));
 }
 

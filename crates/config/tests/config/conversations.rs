@@ -164,7 +164,7 @@ fn what_makes_no_difference_is_said() {
     assert_eq!(
         warned("accounts: {pigeon: {token: t, allow: [1, 2], allow_admin_from: [1]}}"),
         [
-            "config.yaml:1: accounts.pigeon.allow_admin_from: decides about direct chats only: in every other chat, whoever is heard may give every command that is not an administrator's; name somebody in group_allow_admin_from, too"
+            "config.yaml:1: accounts.pigeon.allow_admin_from: decides about direct chats only: in every other chat, whoever is listed may give every command; name somebody in group_allow_admin_from, too"
         ]
     );
     let both = "accounts: {pigeon: {token: t, allow: [1, 2], allow_admin_from: [1], \

@@ -19,6 +19,11 @@ fn refusal(home: &Path) -> String {
     read(home).expect_err("refused").to_string()
 }
 
+fn problems(home: &Path) -> String {
+    let sources = read(home).expect("readable");
+    load(sources, &platforms::ALL).expect_err("refused").to_string()
+}
+
 fn warnings(home: &Path) -> Vec<String> {
     let sources = read(home).expect("readable");
     let loaded = load(sources, &platforms::ALL).expect("right");
@@ -73,6 +78,12 @@ fn a_link_leads_to_a_file_or_is_refused() {
     assert_eq!(refusal(home.path()), "config.yaml: is a link to a file that does not exist");
     fs::write(home.path().join("elsewhere"), "model: x").expect("written");
     read(home.path()).expect("readable");
+    fs::write(home.path().join("keys"), "A=b").expect("written");
+    std::os::unix::fs::symlink(home.path().join("keys"), home.path().join(".env")).expect("linked");
+    assert_eq!(
+        refusal(home.path()),
+        ".env: is a link; secrets are read only from a file in the home folder itself"
+    );
 }
 
 #[cfg(unix)]
@@ -103,15 +114,19 @@ fn secrets_that_others_can_read_are_noticed() {
     let warning = |name: &str, mode: &str| {
         format!(
             "{name}: holds secrets and may be read by other users of this machine (mode {mode}); \
-             run chmod 600 on it"
+             run `chmod 600 {}`",
+            home.path().join(name).display()
         )
     };
     write("config.yaml", "providers: {p: {api_key: k}}", 0o600);
     write(".env", "ANTHROPIC_API_KEY=k", 0o600);
     assert_eq!(warnings(home.path()), Vec::<String>::new());
     write("config.yaml", "providers: {p: {api_key: k}}", 0o644);
-    write(".env", "ANTHROPIC_API_KEY=k", 0o640);
-    assert_eq!(warnings(home.path()), [warning("config.yaml", "644"), warning(".env", "640")]);
+    assert_eq!(warnings(home.path()), [warning("config.yaml", "644")]);
+    for (mode, written) in [(0o640, "640"), (0o604, "604"), (0o620, "620")] {
+        write(".env", "ANTHROPIC_API_KEY=k", mode);
+        assert_eq!(problems(home.path()), warning(".env", written));
+    }
     write("config.yaml", "model: x", 0o644);
     write(".env", "TALARIA_MODEL=x", 0o644);
     assert_eq!(warnings(home.path()), Vec::<String>::new(), "there is nothing to hide");

@@ -6,6 +6,7 @@ mod documents;
 mod doors;
 mod files;
 mod messages;
+mod people;
 mod platforms;
 mod secrets;
 mod shown;

@@ -288,14 +288,6 @@ fn an_unknown_key_is_ignored_and_the_nearest_known_one_named() {
         ],
     );
     check_warnings(
-        "accounts: {bird: {platform: pigeon, token: t, allow_from: [1]}}",
-        &[],
-        &[
-            "config.yaml:1: accounts.bird.allow_from: there is no such setting, so it is ignored; did you mean accounts.bird.allow?",
-            "config.yaml:1: accounts.bird: nobody is heard here; add the ids of senders to allow",
-        ],
-    );
-    check_warnings(
         "accounts: {bird: {platform: pigeon, token: t, allow: [1], strict_mention: true}}",
         &[],
         &[
@@ -303,7 +295,7 @@ fn an_unknown_key_is_ignored_and_the_nearest_known_one_named() {
         ],
     );
     check_warnings(
-        "accounts: {pigeon: {token: t, allow_everyone: true, roofs: [{name: n, colour: red}]}}",
+        "accounts: {pigeon: {token: t, allow_everyone: true, allow_admin_from: [1], group_allow_admin_from: [1], roofs: [{name: n, colour: red}]}}",
         &[],
         &[
             "config.yaml:1: accounts.pigeon.roofs[0].colour: there is no such setting, so it is ignored",
@@ -362,31 +354,138 @@ fn what_nothing_can_be_connected_with_is_told_before_anything_is_connected() {
 }
 
 #[test]
+fn what_limits_people_is_not_ignored_when_it_is_misspelt() {
+    let said = |path: &str, meant: &str| {
+        format!(
+            "config.yaml:1: {path}: there is no such setting, and what limits people is not ignored; did you mean {meant}?"
+        )
+    };
+    for (yaml, path, meant) in [
+        (
+            "accounts: {pigeon: {token: t, allow: [1], allow_admin_form: [1]}}",
+            "accounts.pigeon.allow_admin_form",
+            "accounts.pigeon.allow_admin_from",
+        ),
+        (
+            "accounts: {bird: {platform: pigeon, token: t, allow: [1], admins: [1]}}",
+            "accounts.bird.admins",
+            "accounts.bird.allow_admin_from",
+        ),
+        ("budgets: {guests: {messages: 1}}", "budgets.guests", "budgets.guest"),
+        ("budget: {guest: {messages: 1}}", "budget", "budgets"),
+        ("roles: {x: {budjet: {messages: 1}}}", "roles.x.budjet", "roles.x.budget"),
+        ("access: {alow: [1]}", "access.alow", "access.allow"),
+    ] {
+        check(yaml, &said(path, meant));
+    }
+}
+
+#[test]
 fn whoever_is_let_in_by_another_list_is_somebody() {
-    check_warnings("accounts: {pigeon: {token: t, roofs: [{name: n}]}}", &[], &[]);
+    let account = |roofs: &str| {
+        format!("accounts: {{pigeon: {{token: t, dm_policy: allowlist, roofs: {roofs}}}}}")
+    };
     check_warnings(
-        "accounts: {pigeon: {token: t, roofs: []}}",
+        &account("[{name: n}]"),
         &[],
-        &["config.yaml:1: accounts.pigeon: nobody is heard here; add the ids of senders to allow"],
+        &[
+            "config.yaml:1: accounts.pigeon: everybody who is listed here may give every command, because allow_admin_from and group_allow_admin_from name nobody",
+        ],
+    );
+    check_warnings(
+        &account("[]"),
+        &[],
+        &[
+            "config.yaml:1: accounts.pigeon: nobody is heard here; add the ids of senders to allow, or set dm_policy: pairing",
+        ],
     );
 }
 
 #[test]
 fn an_account_that_hears_nobody_or_everybody_is_noticed() {
+    let account = |keys: &str| format!("accounts: {{pigeon: {{token: t{keys}}}}}");
+    check_warnings(&account(""), &[], &[]);
+    for nobody in
+        ["unauthorized_dm_behavior: ignore", "dm_policy: allowlist", "dm_policy: disabled"]
+    {
+        check_warnings(
+            &account(&format!(", {nobody}")),
+            &[],
+            &[
+                "config.yaml:1: accounts.pigeon: nobody is heard here; add the ids of senders to allow, or set dm_policy: pairing",
+            ],
+        );
+    }
+    check_warnings(&account(", enabled: false, dm_policy: disabled"), &[], &[]);
+    check_warnings(&account(", allow: [1], allow_everyone: true"), &[], &[]);
     check_warnings(
-        "accounts: {pigeon: {token: t}}",
-        &[],
-        &["config.yaml:1: accounts.pigeon: nobody is heard here; add the ids of senders to allow"],
-    );
-    check_warnings(
-        "accounts: {pigeon: {token: t, allow: [1], allow_everyone: true}}",
+        &account(
+            ", allow: [1], allow_everyone: true, dm_policy: allowlist, group_policy: disabled",
+        ),
         &[],
         &[
-            "config.yaml:1: accounts.pigeon.allow: makes no difference, because allow_everyone is true",
+            "config.yaml:1: accounts.pigeon.allow_everyone: makes no difference, because dm_policy and group_policy say who",
         ],
     );
-    check_warnings("accounts: {pigeon: {token: t, enabled: false}}", &[], &[]);
+    check_warnings(
+        &account(", dm_policy: pairing, unauthorized_dm_behavior: ignore, allow: [1]"),
+        &[],
+        &[
+            "config.yaml:1: accounts.pigeon.dm_policy: gives nobody a code, because unauthorized_dm_behavior is ignore",
+        ],
+    );
+    check_warnings(
+        &account(", dm_policy: disabled, unauthorized_dm_behavior: pair, allow: [1]"),
+        &[],
+        &[
+            "config.yaml:1: accounts.pigeon.unauthorized_dm_behavior: makes no difference, because in direct chats everybody or nobody is heard",
+        ],
+    );
+    check_warnings(
+        &account(", allow: [1], group_allow_from: [2]"),
+        &[],
+        &[
+            "config.yaml:1: accounts.pigeon: everybody who is listed here may give every command, because allow_admin_from and group_allow_admin_from name nobody",
+        ],
+    );
     check_warnings("accounts: {desk: {}}", &[], &[]);
+}
+
+#[test]
+fn who_is_heard_is_named_one_by_one_and_everybody_only_in_so_many_words() {
+    let account = |keys: &str| format!("accounts: {{pigeon: {{token: t, {keys}}}}}");
+    for key in ["allow", "allow_from", "group_allow_from"] {
+        check(
+            &account(&format!("{key}: [1, '*']")),
+            &format!(
+                "config.yaml:1: accounts.pigeon.{key}[1]: \"*\" is not the id of a sender; to hear everybody, set allow_everyone: true"
+            ),
+        );
+    }
+    check(
+        "access: {allow: ['*']}",
+        "config.yaml:1: access.allow[0]: \"*\" is not the id of a sender; to hear everybody, set allow_everyone: true",
+    );
+    for key in ["allow_admin_from", "group_allow_admin_from"] {
+        check(
+            &account(&format!("allow: [1], {key}: ['*']")),
+            &format!(
+                "config.yaml:1: accounts.pigeon.{key}[0]: \"*\" is not the id of a sender; administrators are named one by one"
+            ),
+        );
+    }
+    for key in ["dm_policy", "group_policy"] {
+        check(
+            &account(&format!("allow: [1], {key}: open")),
+            &format!(
+                "config.yaml:1: accounts.pigeon.{key}: open lets in whoever finds the account, so it has to be said twice: set allow_everyone: true as well, or choose allowlist"
+            ),
+        );
+        check_warnings(&account(&format!("allow_everyone: true, {key}: open")), &[], &[]);
+        let general =
+            format!("access: {{allow_everyone: true}}\n{}", account(&format!("{key}: open")));
+        check_warnings(&general, &[], &[]);
+    }
 }
 
 #[test]
@@ -409,10 +508,10 @@ fn what_an_account_answers_is_checked() {
         ],
     );
     check_warnings(
-        "accounts: {pigeon: {token: t, allow: [1, '@bob']}}",
+        "accounts: {pigeon: {token: t, allow_from: ['@bob']}}",
         &[],
         &[
-            "config.yaml:1: accounts.pigeon.allow[1]: \"@bob\" is not how Carrier pigeon names people, so that nobody is meant; ids there look like alice",
+            "config.yaml:1: accounts.pigeon.allow_from[0]: \"@bob\" is not how Carrier pigeon names people, so that nobody is meant; ids there look like alice",
         ],
     );
     check(

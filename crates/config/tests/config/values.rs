@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_config::{Allowed, LogFormat, Sources, Wire, load};
+use talaria_config::{LogFormat, Sources, Wire, load};
 use talaria_model::AccountId;
 
 use crate::{loaded, platforms};
@@ -153,10 +153,9 @@ fn variables_alone_can_make_an_account() {
     let accounts = &loaded.config().accounts;
     let names: Vec<&str> = accounts.keys().map(AccountId::as_str).collect();
     assert_eq!(names, ["desk", "fourth", "pigeon", "second", "third"]);
-    let Allowed::Only(senders) = &accounts[&AccountId::literal("pigeon")].allowed else {
-        panic!("not everyone")
-    };
-    assert_eq!(senders.iter().map(|sender| sender.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+    let access = &accounts[&AccountId::literal("pigeon")].access;
+    assert!(!access.is_open());
+    assert_eq!(access.allow.iter().map(|sender| sender.as_str()).collect::<Vec<_>>(), ["1", "2"]);
 }
 
 #[test]
@@ -167,6 +166,8 @@ accounts:
   pigeon:
     token: 0123
     allow: [42]
+    allow_admin_from: [42]
+    group_allow_admin_from: [42]
     route: {by: map, password: 12345}
     roofs: [{name: red, key: k}, {name: 7}]
     bags: {left: l, right: 1e5}
@@ -186,7 +187,7 @@ accounts:
     };
     assert_eq!(limit("pigeon"), Some(5 + 1 + 2 + 2));
     assert_eq!(limit("home-bird"), Some(3));
-    assert_eq!(account("home-bird").allowed, Allowed::Everyone);
+    assert!(account("home-bird").access.is_open());
     assert_eq!(account("home-bird").platform.label, "Carrier pigeon");
     assert_eq!(limit("owl"), None, "it is disabled, and may be half written");
     assert!(limit("desk").is_some());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_model::{Edits, Idempotency};
+use talaria_model::{Act, Edits, Idempotency};
 use talaria_platform::{Fate, SendError};
 use talaria_store::{Parcel, ParcelState, Settlement, StoreError};
 
@@ -50,6 +50,9 @@ impl Courier {
             Fate::Plain | Fate::Drop if self.may_have_lost_its_preview(&parcel, &error) => {
                 self.settle(&parcel, Settlement::Previewed(None)).await;
                 parcel.shown = None;
+                if let Act::Post(content) = &mut parcel.outbound.act {
+                    content.replaces = None;
+                }
                 self.unsure(parcel, error).await;
             }
             Fate::Plain | Fate::Drop | Fate::Anew => {

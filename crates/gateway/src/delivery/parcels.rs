@@ -50,6 +50,7 @@ impl Courier {
             let reason = format!("its outcome was unknown {} times", parcel.attempts);
             return self.give_up(&parcel, Settlement::Abandoned { reason }).await;
         }
+        self.find_replaced(&mut parcel).await;
         let is_visible = parcel.shown.is_some() || parcel.state == ParcelState::Unsure;
         if is_withdrawal(&parcel) && !is_visible {
             return self.settle(&parcel, Settlement::Delivered(self.receipt(None))).await;
@@ -75,7 +76,9 @@ impl Courier {
             () = too_old => return self.chat.put_back(parcel),
         };
         self.chat.carry_on();
-        if self.is_marked(&parcel) {
+        // What is there and can be changed is not looked for again: it would be found for ever.
+        let is_at_hand = parcel.shown.is_some() && self.can.edits != Edits::Never;
+        if self.is_marked(&parcel) && !is_at_hand {
             match self.find(outgoing.as_ref(), &parcel).await {
                 Found::Shown(receipt) => return self.found(parcel, receipt).await,
                 Found::Absent => self.absent = Some(parcel.outbound.id.clone()),
@@ -146,6 +149,18 @@ impl Courier {
             tracing::debug!(outbound = %parcel.outbound.id, %error, "a draft will fade");
         }
         self.settle(parcel, Settlement::Delivered(self.receipt(None))).await;
+    }
+
+    /// Looks up the message whose place a parcel takes. It has left before, so it is known by now, or
+    /// never. One that turned out to be gone is not looked for again.
+    async fn find_replaced(&self, parcel: &mut Parcel) {
+        let Act::Post(Content { replaces: Some(of), .. }) = &parcel.outbound.act else { return };
+        if parcel.shown.is_none() && parcel.anew == 0 {
+            match self.shared.store.shown(of).await {
+                Ok(shown) => parcel.shown = shown,
+                Err(error) => tracing::warn!(%error, "what is to be replaced cannot be looked up"),
+            }
+        }
     }
 
     /// Looks for what a parcel whose outcome is unknown has left behind.

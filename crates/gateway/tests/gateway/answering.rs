@@ -1,6 +1,5 @@
 //! From a message to its answer, and what is not let in.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use talaria_model::{
@@ -124,7 +123,7 @@ fn a_repeated_event_is_one_turn() {
 #[test]
 fn a_sender_who_is_not_listed_is_recorded_and_starts_nothing() {
     let mut world = World::new(SIMPLE);
-    world.accounts[0].1 = Access::Only(BTreeSet::from([SenderId::literal("alice")]));
+    world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
     world.live(async |life| {
         life.vendor.say("mallory", "home", "let me in");
         life.vendor.say("mallory", "home", "/stop");
@@ -218,7 +217,7 @@ fn said(to: talaria_model::Address, id: &'static str, text: &str) -> Inbound {
 #[test]
 fn a_hundred_thousand_messages_of_strangers_leave_a_bounded_trace() {
     let mut world = World::new(SIMPLE);
-    world.accounts[0].1 = Access::Only(BTreeSet::from([SenderId::literal("alice")]));
+    world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
     let vendor = world.vendor();
     for n in 0..100_000 {
         vendor.say(&format!("stranger-{n}"), &format!("chat-{n}"), "let me in");

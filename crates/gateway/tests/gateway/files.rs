@@ -264,7 +264,7 @@ fn around(life: &Life, who: &str, words: &str) {
 fn what_surrounds_a_message_is_asked_for_once_it_is_let_in_and_never_for_a_stranger() {
     let mut world = World::hearing(SIMPLE, Hears::Poll).with_agent(reader());
     let alice = SenderId::literal("alice");
-    world.accounts[0].1 = Access::Only([alice].into());
+    world.accounts[0].1 = Access::only([alice]);
     world.live(async |life| {
         around(life, "stranger", "secrets");
         around(life, "alice", "it rains");

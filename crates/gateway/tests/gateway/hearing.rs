@@ -146,7 +146,7 @@ fn below(life: &Life, who: &'static str, id: &'static str, addressed: Addressed)
 #[test]
 fn a_thread_below_a_message_is_ours_once_somebody_who_is_let_in_has_called_us() {
     let mut world = World::new(SIMPLE).with_agent(reader());
-    world.accounts[0].1 = Access::Only(["alice", "bob"].map(SenderId::literal).into());
+    world.accounts[0].1 = Access::only(["alice", "bob"].map(SenderId::literal));
     world.live(async |life| {
         life.vendor.deliver(below(life, "stranger", "called by a stranger", Addressed::ToUs));
         life.vendor.deliver(below(life, "alice", "nobody is called", Addressed::ToOthers));

@@ -4,13 +4,17 @@
 
 mod accounts;
 mod answering;
+mod approvals;
 mod beginnings;
 mod chance;
 mod crashes;
 mod delivery;
+mod desk;
 mod expiry;
 mod files;
+mod guessing;
 mod hearing;
+mod letting_in;
 mod looking_back;
 mod losses;
 mod order;
@@ -18,6 +22,7 @@ mod previews;
 mod questions;
 mod recovery;
 mod speaking;
+mod spending;
 mod stopping;
 mod storage;
 mod turns;

@@ -23,6 +23,7 @@ pub(crate) fn question(text: &str) -> Question {
         call: CallId::literal("call"),
         text: text.into(),
         choices: vec![choice("q1", "Yes"), choice("q2", "No")],
+        approval: None,
     }
 }
 

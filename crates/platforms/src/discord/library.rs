@@ -5,19 +5,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::Url;
+use talaria_fetch::{Ask, Fetcher};
 use talaria_model::{Inbound, Media};
-use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
+use talaria_platform::{ByteStream, ConnectError, FetchError, Library, Surroundings};
 
 use super::api;
 use super::lookup::Lookup;
 use super::snowflake::Snowflake;
-use crate::wire::http;
+use crate::wire::files;
 
 /// How long a file may take.
 const DOWNLOAD: Duration = Duration::from_secs(120);
 
 /// Where Discord keeps files.
-const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
+const SERVERS: [&str; 2] = ["https://cdn.discordapp.com", "https://media.discordapp.net"];
 
 /// Where pictures that move are kept.
 const MOVING: &str = "https://media.discordapp.net";
@@ -25,6 +26,7 @@ const MOVING: &str = "https://media.discordapp.net";
 /// Fetches files.
 pub(crate) struct Files {
     lookup: Arc<Lookup>,
+    fetcher: Fetcher,
 }
 
 /// What a handle names.
@@ -34,18 +36,13 @@ enum Handle {
 }
 
 impl Files {
-    pub(crate) fn new(lookup: Arc<Lookup>) -> Self {
-        Self { lookup }
-    }
-
-    /// An address of Discord's, or none: an answer must not send us elsewhere.
-    fn trusted(&self, url: &str) -> Option<Url> {
-        let url = Url::parse(url).ok()?;
-        let configured = Url::parse(&self.lookup.settings.cdn_url).ok()?;
-        let is_discord = url.scheme() == "https"
-            && url.port().is_none()
-            && url.host_str().is_some_and(|host| HOSTS.contains(&host));
-        (is_discord || url.origin() == configured.origin()).then_some(url)
+    pub(crate) fn new(lookup: Arc<Lookup>) -> Result<Self, ConnectError> {
+        let configured = Url::parse(&lookup.settings.cdn_url).map_err(|error| {
+            let problem = format!("cdn_url is no address: {error}");
+            ConnectError::Refused { problem, hint: "leave it out, or correct it".into() }
+        })?;
+        let fetcher = files::fetcher(&SERVERS, &configured, lookup.clock.clone())?;
+        Ok(Self { lookup, fetcher })
     }
 
     /// Where a file is at the moment: addresses are signed and expire.
@@ -59,24 +56,21 @@ impl Files {
         let message: api::Message = self.lookup.rest.get(&path).await?;
         let forwarded = message.message_snapshots.iter().flat_map(|it| &it.message.attachments);
         let found = message.attachments.iter().chain(forwarded).find(|file| file.id == id);
-        found.and_then(|file| self.trusted(&file.url)).ok_or_else(gone)
+        found.and_then(|file| Url::parse(&file.url).ok()).ok_or_else(gone)
     }
 
     async fn bytes(&self, url: Url) -> Result<Option<ByteStream>, FetchError> {
-        let request = self.lookup.rest.anonymously(url);
-        let (status, headers, bytes) = http::stream(request, DOWNLOAD).await?;
-        match status.as_u16() {
-            200 => {}
-            403 | 404 | 410 => return Ok(None),
+        let ask = Ask { url, bearer: None, most: self.most(), limit: DOWNLOAD };
+        let fetched = self.fetcher.get(ask).await.map_err(files::failed)?;
+        match fetched.status.as_u16() {
+            200 => Ok(Some(fetched.bytes)),
+            403 | 404 | 410 => Ok(None),
             status @ (429 | 500..=599) => {
                 let reason = format!("the vendor answered {status}");
-                return Err(FetchError::Unreachable { reason });
+                Err(FetchError::Unreachable { reason })
             }
-            status => return Err(FetchError::Refused { reason: format!("status {status}") }),
+            status => Err(FetchError::Refused { reason: format!("status {status}") }),
         }
-        let length = headers.get("content-length").and_then(|length| length.to_str().ok());
-        self.fits(length.and_then(|length| length.parse().ok()))?;
-        Ok(Some(http::bounded(bytes, self.most())))
     }
 
     fn most(&self) -> u64 {
@@ -101,7 +95,7 @@ impl Library for Files {
         self.fits(media.size)?;
         match parse(&media.handle).ok_or_else(gone)? {
             Handle::Attachment { channel, message, id } => {
-                let noted = self.lookup.places.file(id).and_then(|url| self.trusted(&url));
+                let noted = self.lookup.places.file(id).and_then(|url| Url::parse(&url).ok());
                 if let Some(url) = noted
                     && let Some(bytes) = self.bytes(url).await?
                 {
@@ -112,14 +106,14 @@ impl Library for Files {
             }
             Handle::Sticker { id, format } => {
                 let base = self.lookup.settings.cdn_url.trim_end_matches('/');
-                let is_discord = HOSTS.iter().any(|host| base.ends_with(host));
+                let is_discord = SERVERS.contains(&base);
                 let (base, ending) = match format {
                     4 if is_discord => (MOVING, "gif"),
                     4 => (base, "gif"),
                     _ => (base, "png"),
                 };
-                let url = self.trusted(&format!("{base}/stickers/{id}.{ending}"));
-                self.bytes(url.ok_or_else(gone)?).await?.ok_or_else(gone)
+                let url = Url::parse(&format!("{base}/stickers/{id}.{ending}"));
+                self.bytes(url.map_err(|_| gone())?).await?.ok_or_else(gone)
             }
         }
     }

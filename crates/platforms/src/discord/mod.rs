@@ -36,7 +36,7 @@ use std::time::Duration;
 use talaria_clock::Clock;
 use talaria_model::{
     Bucket, Capabilities, ChatKind, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids,
-    Marks, Markup, Pace, Reactions, TextLimit, Typing, Unit, Whispers,
+    Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Secrecy,
@@ -155,6 +155,10 @@ impl Platform for Discord {
         Ok(Checked { name: Some(us.name()), remarks })
     }
 
+    fn credential(settings: &Settings) -> Option<Secret> {
+        Some(settings.token.clone())
+    }
+
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
         let Ports { account, clock, files, archive, menu, folder, cursor, .. } = ports;
         let settings = Arc::new(settings);
@@ -209,7 +213,7 @@ impl Platform for Discord {
         Ok(Link {
             incoming: Incoming::Stream(listening.arrivals()),
             outgoing: Arc::new(Speaking::new(lookup.clone(), files)),
-            library: Some(Arc::new(library::Files::new(lookup))),
+            library: Some(Arc::new(library::Files::new(lookup)?)),
         })
     }
 }

@@ -128,11 +128,6 @@ impl Rest {
         self.call(Method::POST, &path, Body::Json(answer), Credentials::Path).await
     }
 
-    /// Asks for a file without saying who we are.
-    pub(crate) fn anonymously(&self, url: Url) -> reqwest::RequestBuilder {
-        self.client.get(url).header("user-agent", AGENT)
-    }
-
     async fn call(
         &self,
         method: Method,

@@ -219,6 +219,7 @@ fn ports(cursor: Option<&str>) -> Ports {
         files: Arc::new(Nothing),
         archive: Arc::new(Nothing),
         menu: Arc::new([]),
+        desk: None,
         hosts: Arc::default(),
         folder: "unused".into(),
         cursor: cursor.map(|cursor| Cursor(cursor.into())),

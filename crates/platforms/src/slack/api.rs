@@ -155,6 +155,11 @@ impl Api {
         self.is_ours(url) || (url.scheme() == "https" && keeps_files)
     }
 
+    /// Where it is asked.
+    pub(super) fn address(&self) -> &Url {
+        &self.base
+    }
+
     /// Whether this is an address of Slack, to which something without a token may be sent.
     pub(super) fn is_slack(&self, url: &Url) -> bool {
         let is_slack = url

@@ -5,24 +5,38 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::Url;
+use talaria_fetch::{Ask, Fetcher};
 use talaria_model::{Inbound, Media};
-use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
+use talaria_platform::{ByteStream, ConnectError, FetchError, Library, Surroundings};
 
 use super::api::ApiError;
 use super::hearing::Hearing;
 use super::upload::{self, LARGEST};
-use crate::wire::http;
+use crate::wire::files;
 
 /// How long a file may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
+/// Where Slack keeps files; the address that is configured is its own.
+const SERVERS: [&str; 2] = ["https://files.slack.com", "https://files.slack-gov.com"];
+
 /// Fetches files of an account.
-pub(super) struct Shelves(pub(super) Arc<Hearing>);
+pub(super) struct Shelves {
+    hearing: Arc<Hearing>,
+    fetcher: Fetcher,
+}
+
+impl Shelves {
+    pub(super) fn new(hearing: Arc<Hearing>) -> Result<Self, ConnectError> {
+        let fetcher = files::fetcher(&SERVERS, hearing.api.address(), hearing.clock.clone())?;
+        Ok(Self { hearing, fetcher })
+    }
+}
 
 #[async_trait]
 impl Library for Shelves {
     async fn fetch(&self, media: &Media) -> Result<ByteStream, FetchError> {
-        let Self(hearing) = self;
+        let Self { hearing, fetcher } = self;
         let refused = |reason: String| FetchError::Refused { reason };
         let workspace = media
             .handle
@@ -40,8 +54,10 @@ impl Library for Shelves {
         let Some(url) = url.filter(|url| hearing.api.takes_token(url)) else {
             return Err(refused("Slack does not keep this file itself".into()));
         };
-        let request = http::client(&url)?.get(url).bearer_auth(workspace.token.expose());
-        let (status, headers, bytes) = http::stream(request, LIMIT).await?;
+        let bearer = Some(workspace.token.clone());
+        let ask = Ask { url, bearer, most: LARGEST, limit: LIMIT };
+        let fetched = fetcher.get(ask).await.map_err(files::failed)?;
+        let (status, headers) = (fetched.status, fetched.headers);
         if status.is_server_error() || status.as_u16() == 429 {
             let reason = format!("HTTP {}", status.as_u16());
             return Err(FetchError::Unreachable { reason });
@@ -53,11 +69,11 @@ impl Library for Shelves {
         if !status.is_success() || (is_page && !is_meant) {
             return Err(refused("Slack does not hand this file out; it needs files:read".into()));
         }
-        Ok(http::bounded(bytes, LARGEST))
+        Ok(fetched.bytes)
     }
 
     async fn surroundings(&self, inbound: &Inbound) -> Result<Surroundings, FetchError> {
-        Ok(self.0.surroundings(inbound).await)
+        Ok(self.hearing.surroundings(inbound).await)
     }
 }
 

@@ -78,6 +78,9 @@ fn is_sender(id: &str) -> bool {
     }
 }
 
+/// Nothing shorter is taken to prove that a request is Slack's own.
+const SHORTEST_SECRET: usize = 16;
+
 /// The platform.
 pub struct Slack;
 
@@ -271,6 +274,10 @@ impl Platform for Slack {
         serde_json::to_string_pretty(&manifest(&app)).ok()
     }
 
+    fn credential(settings: &Settings) -> Option<Secret> {
+        Some(settings.bot_token.clone())
+    }
+
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
         let api = Api::at(&settings.base_url)?;
         let hears = hears(&settings)?;
@@ -310,7 +317,8 @@ impl Platform for Slack {
         };
         let broadcast = if settings.reply_broadcast { Broadcast::Yes } else { Broadcast::No };
         let acts = Acts::new(hearing.clone(), ports.files, broadcast, settings.typing_status_text);
-        Ok(Link { incoming, outgoing: Arc::new(acts), library: Some(Arc::new(Shelves(hearing))) })
+        let library = Arc::new(Shelves::new(hearing)?);
+        Ok(Link { incoming, outgoing: Arc::new(acts), library: Some(library) })
     }
 }
 
@@ -331,6 +339,13 @@ fn hears(settings: &Settings) -> Result<WayIn, SettingsError> {
             "is not an app-level token, which begins with xapp-",
             "make one with the scope connections:write under Basic Information of the app",
         ),
+        (None, Some(secret)) if secret.expose().trim().len() < SHORTEST_SECRET => {
+            Err(SettingsError::unusable(
+                "signing_secret",
+                "is shorter than 16 characters, which could be guessed",
+                "copy the Signing Secret under Basic Information of the app",
+            ))
+        }
         (None, Some(secret)) => Ok(WayIn::Requests(secret)),
         (None, None) => unusable(
             "is missing, and so is signing_secret",

@@ -22,6 +22,7 @@ use super::socket::working_on;
 use super::ts::Ts;
 use super::wire::{Interaction, Outer, SlashCommand};
 use crate::wire::handover::hand_over;
+use crate::wire::headers;
 
 /// The largest request that is read.
 const LARGEST: usize = 2 * 1024 * 1024;
@@ -100,7 +101,7 @@ fn arrivals(hearing: Arc<Hearing>, waiting: mpsc::Receiver<Item>, hours: u32) ->
 
 /// Events, commands and presses may all come to one address; the request says what it is.
 async fn receive(State(door): State<Arc<Door>>, headers: HeaderMap, body: Bytes) -> Response {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let text = |name: &str| headers::only(&headers, name);
     let timestamp = text("x-slack-request-timestamp");
     let signature = text("x-slack-signature");
     if verify(&door.secret, timestamp, signature, &body, door.hearing.now())

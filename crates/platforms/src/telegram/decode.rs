@@ -243,13 +243,17 @@ fn pressed(id: EventId, query: api::CallbackQuery, us: &Us, now: Timestamp) -> R
 /// stands for nobody.
 fn speaker(message: &api::Message) -> Result<Sender, Odd> {
     if let Some(chat) = &message.sender_chat {
-        return sender(chat.id, chat.name());
+        return speaking_chat(chat);
     }
     match &message.from {
         Some(user) => person(user),
-        None if message.chat.kind == "channel" => sender(message.chat.id, message.chat.name()),
+        None if message.chat.kind == "channel" => speaking_chat(&message.chat),
         None => Err(Odd::Senseless("nobody said it")),
     }
+}
+
+fn speaking_chat(chat: &api::Chat) -> Result<Sender, Odd> {
+    Ok(Sender { kind: SenderKind::Chat, ..sender(chat.id, chat.name())? })
 }
 
 fn person(user: &api::User) -> Result<Sender, Odd> {

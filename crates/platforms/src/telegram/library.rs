@@ -8,6 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use serde_json::json;
+use talaria_clock::Clock;
+use talaria_fetch::paced;
 use talaria_model::{Inbound, Media};
 use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
 use tokio_util::io::ReaderStream;
@@ -15,7 +17,6 @@ use tokio_util::io::ReaderStream;
 use super::api::FilePath;
 use super::client::Client;
 use super::encode::arguments;
-use crate::wire::http;
 
 /// The largest file that Telegram hands out.
 const LARGEST: u64 = 20 * 1024 * 1024;
@@ -43,6 +44,7 @@ pub(super) enum Shelf {
 pub(super) struct Files {
     pub(super) client: Arc<Client>,
     pub(super) shelf: Shelf,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 #[async_trait]
@@ -66,7 +68,7 @@ impl Library for Files {
             Shelf::Local if Path::new(&path).is_absolute() => self.open(Path::new(&path)).await?,
             Shelf::Local | Shelf::Remote => self.download(&path).await?,
         };
-        Ok(http::bounded(bytes, largest))
+        Ok(paced(bytes, largest, DOWNLOAD, self.clock.clone()))
     }
 
     /// An update says everything, and a bot can ask for nothing more.

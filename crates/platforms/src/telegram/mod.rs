@@ -103,8 +103,8 @@ pub struct Settings {
     /// `https://bot.example.org/in/telegram/webhook`. Without one, the gateway asks for updates.
     #[serde(default)]
     webhook_url: Option<String>,
-    /// What Telegram proves itself with to that address: up to 256 of `A-Z a-z 0-9 _ -`. Needed with
-    /// `webhook_url`.
+    /// What Telegram proves itself with to that address: 16 to 256 of `A-Z a-z 0-9 _ -`. Needed
+    /// with `webhook_url`.
     #[serde(default)]
     webhook_secret: Option<Secret>,
     /// Whether links are shown without a preview of the page behind them.
@@ -265,6 +265,10 @@ impl Platform for Telegram {
         Ok(Checked { name: Some(name), remarks })
     }
 
+    fn credential(settings: &Settings) -> Option<Secret> {
+        Some(settings.token.clone())
+    }
+
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
         let hears_by = settings.hears_by()?;
         let client = Arc::new(settings.client()?);
@@ -303,6 +307,7 @@ impl Platform for Telegram {
                 Incoming::Served { on: Surface::Webhook, routes, arrivals }
             }
         };
+        let clock = ports.clock.clone();
         let speaker = Speaker {
             client: client.clone(),
             files: ports.files,
@@ -318,7 +323,7 @@ impl Platform for Telegram {
         Ok(Link {
             incoming,
             outgoing: Arc::new(speaker),
-            library: Some(Arc::new(Files { client, shelf })),
+            library: Some(Arc::new(Files { client, shelf, clock })),
         })
     }
 }
@@ -386,7 +391,7 @@ impl Settings {
                 Ok(Hears::Webhook { url, secret })
             }
             Some(_) => {
-                unusable("is not one that Telegram takes", "use 1 to 256 letters, digits, _ and -")
+                unusable("is not one that is taken", "use 16 to 256 letters, digits, _ and -")
             }
             None => unusable(
                 "is missing, and webhook_url is set",

@@ -29,6 +29,7 @@ use super::poll::Chore;
 use super::presses::Answer;
 use super::refusal::{Failure, ONE_OF_TWO};
 use crate::wire::handover::hand_over;
+use crate::wire::headers::only;
 
 /// Telegram's own updates are at most half as long.
 const LONGEST: usize = 1024 * 1024;
@@ -43,9 +44,9 @@ const ASK: Duration = Duration::from_secs(15);
 
 const SECRET: &str = "x-telegram-bot-api-secret-token";
 
-/// Whether a text can be the secret: 1 to 256 of `A-Za-z0-9_-`.
+/// Whether a text can be the secret: up to 256 of `A-Za-z0-9_-`, and too many to be guessed.
 pub(super) fn is_secret(text: &str) -> bool {
-    (1..=256).contains(&text.len())
+    (16..=256).contains(&text.len())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
@@ -122,8 +123,7 @@ async fn update(State(gate): State<Arc<Gate>>, headers: HeaderMap, body: Body) -
 /// Whether a request has the secret. Digests are compared, so that the time it takes says nothing of it.
 fn is_telegram(headers: &HeaderMap, secret: &Secret) -> bool {
     let digest = |bytes: &[u8]| Sha256::digest(bytes);
-    headers
-        .get(SECRET)
+    only(headers, SECRET)
         .is_some_and(|given| digest(given.as_bytes()) == digest(secret.expose().as_bytes()))
 }
 

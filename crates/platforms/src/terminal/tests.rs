@@ -112,6 +112,7 @@ async fn bench() -> Bench {
         files: shelf.clone(),
         archive: shelf.clone(),
         menu: Arc::new([]),
+        desk: None,
         hosts: Arc::new([]),
         folder: "unused".into(),
         cursor: None,

@@ -39,6 +39,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/login.js" "text/javascript; charset=utf-8" "login.js"
         "/outbox.js" "text/javascript; charset=utf-8" "outbox.js"
         "/page.js" "text/javascript; charset=utf-8" "page.js"
+        "/people.js" "text/javascript; charset=utf-8" "people.js"
         "/sidebar.js" "text/javascript; charset=utf-8" "sidebar.js"
         "/title.js" "text/javascript; charset=utf-8" "title.js"
         "/transcript.js" "text/javascript; charset=utf-8" "transcript.js"

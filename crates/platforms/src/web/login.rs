@@ -17,6 +17,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use talaria_clock::Clock;
 use talaria_model::Timestamp;
+use talaria_platform::Peer;
 
 use super::pass::private_folder;
 
@@ -26,8 +27,12 @@ const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Tokens that can be used at the same time. A further one ends the oldest.
 const OUTSTANDING: usize = 16;
 
-/// Wrong tokens in `WINDOW`, from everybody together, before nobody may try.
+/// Wrong tokens of one peer in `WINDOW` before it may not try.
 const WRONG_TOKENS: usize = 10;
+
+/// Wrong tokens in `WINDOW`, from everybody together, before nobody may try. More than one peer can
+/// use up, so that nobody shuts the operator out alone.
+const WRONG_TOKENS_OF_ALL: usize = 300;
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// Makes a login token for the web account that keeps its files in `folder`. Put it behind
@@ -51,52 +56,85 @@ pub(super) enum Login {
     /// No such token.
     Wrong,
     /// Too many wrong tokens lately; this one was not even looked at.
-    TooOften(Duration),
+    TooOften(Duration, Notice),
+}
+
+/// Whether somebody should hear that tokens are refused. Once in `WINDOW` is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// Nobody has heard it yet.
+    Due,
+    /// It is known.
+    Taken,
 }
 
 /// Where tokens are handed in.
 pub(super) struct Door {
     folder: PathBuf,
     clock: Arc<dyn Clock>,
-    wrong: Mutex<VecDeque<Timestamp>>,
+    wrong: Mutex<VecDeque<(Option<Peer>, Timestamp)>>,
+    noticed: Mutex<Option<Timestamp>>,
 }
 
 impl Door {
     pub(super) fn new(folder: &Path, clock: Arc<dyn Clock>) -> Self {
-        Self { folder: folder.join("logins"), clock, wrong: Mutex::default() }
+        Self {
+            folder: folder.join("logins"),
+            clock,
+            wrong: Mutex::default(),
+            noticed: Mutex::default(),
+        }
     }
 
     /// Uses a token up.
-    pub(super) fn hand_in(&self, token: &str) -> Login {
+    pub(super) fn hand_in(&self, token: &str, peer: Option<Peer>) -> Login {
         // The permit is taken before the token is looked at, so that attempts made at the same
         // moment cannot all see the last one.
-        if let Err(wait) = self.take_permit() {
-            return Login::TooOften(wait);
+        if let Err(wait) = self.take_permit(peer) {
+            return Login::TooOften(wait, self.notice());
         }
         if self.claim(token) {
-            self.give_back_permit();
+            self.give_back_permit(peer);
             Login::Granted
         } else {
             Login::Wrong
         }
     }
 
-    fn take_permit(&self) -> Result<(), Duration> {
+    fn take_permit(&self, peer: Option<Peer>) -> Result<(), Duration> {
         let now = self.clock.now();
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        while wrong.front().is_some_and(|at| now.since(*at) >= WINDOW) {
+        while wrong.front().is_some_and(|(_, at)| now.since(*at) >= WINDOW) {
             wrong.pop_front();
         }
-        if wrong.len() >= WRONG_TOKENS {
-            let oldest = wrong.front().copied().unwrap_or(now);
-            return Err(WINDOW.saturating_sub(now.since(oldest)));
+        let mut own = wrong.iter().filter(|(whose, _)| *whose == peer);
+        let oldest = match wrong.len() >= WRONG_TOKENS_OF_ALL {
+            true => wrong.front(),
+            false if own.clone().count() >= WRONG_TOKENS => own.next(),
+            false => None,
+        };
+        if let Some((_, oldest)) = oldest {
+            return Err(WINDOW.saturating_sub(now.since(*oldest)));
         }
-        wrong.push_back(now);
+        wrong.push_back((peer, now));
         Ok(())
     }
 
-    fn give_back_permit(&self) {
-        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).pop_back();
+    fn notice(&self) -> Notice {
+        let now = self.clock.now();
+        let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
+        if noticed.is_some_and(|at| now.since(at) < WINDOW) {
+            return Notice::Taken;
+        }
+        *noticed = Some(now);
+        Notice::Due
+    }
+
+    fn give_back_permit(&self, peer: Option<Peer>) {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = wrong.iter().rposition(|(whose, _)| *whose == peer) {
+            wrong.remove(last);
+        }
     }
 
     fn claim(&self, token: &str) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! A browser logs in with a single-use token, says things by posting them, and hears by an event
 //! stream. What was said is kept by the archive; this folder remembers nothing but who is logged in.
+//! Who is let in elsewhere is decided at the desk, which the gateway lends to the operator's own pages.
 
 mod assets;
 mod encode;
@@ -10,6 +11,7 @@ mod files;
 mod guard;
 mod login;
 mod pass;
+mod people;
 mod read;
 mod refusal;
 mod routes;
@@ -33,7 +35,7 @@ use talaria_model::{
     TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
-    Archive, Arrival, Bursts, ConnectError, FileStore, Identity, Incoming, Link, MenuItem,
+    Archive, Arrival, Bursts, ConnectError, Desk, FileStore, Identity, Incoming, Link, MenuItem,
     Outgoing, Platform, Ports, SendError, Senders, Spec, Startup, Surface,
 };
 use tokio::sync::{Semaphore, mpsc};
@@ -146,6 +148,7 @@ impl Platform for Web {
             files: ports.files,
             archive: ports.archive,
             menu: ports.menu,
+            desk: ports.desk,
         });
         Ok(Link {
             incoming: Incoming::Served {
@@ -166,6 +169,7 @@ struct Site {
     files: Arc<dyn FileStore>,
     archive: Arc<dyn Archive>,
     menu: Arc<[MenuItem]>,
+    desk: Option<Arc<dyn Desk>>,
     hosts: Hosts,
     passes: Passes,
     door: Door,

@@ -21,6 +21,8 @@ pub(super) enum Refusal {
     Forbidden(&'static str),
     /// Nothing is there.
     NotFound,
+    /// Nothing: the rules say no, in these words.
+    Refused(String),
     /// Send less.
     TooLarge,
     /// Nothing: there is no room for more files.
@@ -36,8 +38,8 @@ pub(super) enum Refusal {
 }
 
 #[derive(Serialize)]
-struct Told {
-    error: &'static str,
+struct Told<'a> {
+    error: &'a str,
 }
 
 impl IntoResponse for Refusal {
@@ -50,6 +52,7 @@ impl IntoResponse for Refusal {
             }
             Self::Forbidden(problem) => (StatusCode::FORBIDDEN, *problem),
             Self::NotFound => (StatusCode::NOT_FOUND, "there is nothing here"),
+            Self::Refused(told) => (StatusCode::CONFLICT, told.as_str()),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too large"),
             Self::Full => (StatusCode::INSUFFICIENT_STORAGE, "there is no room for more files"),
             Self::UnknownType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unknown kind of content"),

@@ -10,17 +10,22 @@ use axum::{Json, Router, middleware};
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use talaria_platform::{Peer, Visit};
 
 use super::guard::Host;
-use super::login::Login;
+use super::login::{Login, Notice};
 use super::refusal::Refusal;
-use super::{Site, assets, files, guard, read, say, stream};
+use super::{Site, assets, files, guard, people, read, say, stream};
 
 /// The largest JSON a page may send.
 const LARGEST_JSON: usize = 256 * 1024;
 
+/// The largest decision about who is let in: an id or a code, and a few words around it.
+const LARGEST_DECISION: usize = 4 * 1024;
+
 /// The page and what it asks for. The guard stands before all of it, unknown paths included.
 pub(super) fn routes(site: Arc<Site>) -> Router {
+    let decision = DefaultBodyLimit::max(LARGEST_DECISION);
     let mut routes = Router::new();
     for path in assets::paths() {
         routes = routes.route(path, get(assets::serve));
@@ -38,6 +43,8 @@ pub(super) fn routes(site: Arc<Site>) -> Router {
         .route("/api/files", post(files::upload))
         .route("/api/files/{id}", get(files::download))
         .route("/api/events", get(stream::events))
+        .route("/api/people", get(people::lobbies))
+        .route("/api/people/{account}", post(people::decide).layer(decision))
         .fallback(|| async { Refusal::NotFound })
         .layer(DefaultBodyLimit::max(LARGEST_JSON))
         .layer(middleware::from_fn_with_state(site.clone(), guard::guard))
@@ -53,12 +60,20 @@ struct Credential {
 async fn login(
     State(site): State<Arc<Site>>,
     Extension(host): Extension<Host>,
+    peer: Option<Extension<Peer>>,
     Input(Credential { token }): Input<Credential>,
 ) -> Result<Response, Refusal> {
-    match site.door.hand_in(&token) {
-        Login::Granted => {}
+    let peer = peer.map(|Extension(peer)| peer);
+    match site.door.hand_in(&token, peer) {
+        // Nobody comes in without a trace. The token is used up all the same.
+        Login::Granted => site.record(Visit::LoggedIn(peer)).await?,
         Login::Wrong => return Err(Refusal::WrongToken),
-        Login::TooOften(wait) => return Err(Refusal::TooOften(wait)),
+        Login::TooOften(wait, Notice::Taken) => return Err(Refusal::TooOften(wait)),
+        Login::TooOften(wait, Notice::Due) => {
+            // They are refused whether that can be written down or not.
+            let _ = site.record(Visit::Rebuffed(peer)).await;
+            return Err(Refusal::TooOften(wait));
+        }
     }
     let (_, value) = site.passes.issue();
     let name = host.cookie_name();
@@ -77,6 +92,8 @@ async fn logout(
         tracing::error!(%error, "the login key could not be replaced");
         Refusal::TryAgain("the login key could not be replaced")
     })?;
+    // Every login has ended, whether that can be written down or not.
+    let _ = site.record(Visit::LoggedOut).await;
     let name = host.cookie_name();
     Ok(with_cookie(&format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")))
 }

@@ -152,18 +152,6 @@ pub(crate) async fn stream(
     Ok((status, headers, pieces.boxed()))
 }
 
-/// The bytes, and an error behind as many as there may be.
-pub(crate) fn bounded(bytes: ByteStream, most: u64) -> ByteStream {
-    let mut left = most;
-    let counted = bytes.map(move |piece| {
-        let piece = piece?;
-        let too_large = || std::io::Error::other(format!("the file is larger than {most} bytes"));
-        left = left.checked_sub(piece.len() as u64).ok_or_else(too_large)?;
-        Ok(piece)
-    });
-    counted.boxed()
-}
-
 fn failed(error: reqwest::Error) -> CallError {
     // A kept connection that turned out to be closed is replaced by the client itself.
     let never_left = error.is_connect() || error.is_builder();

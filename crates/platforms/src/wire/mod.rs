@@ -3,7 +3,9 @@
 //! more: `recent` remembers a bounded number of things, `registered` knows what was registered with a
 //! vendor, `handover` answers a request when what it brought is safe.
 
+pub(crate) mod files;
 pub(crate) mod handover;
+pub(crate) mod headers;
 pub(crate) mod http;
 pub(crate) mod recent;
 pub(crate) mod registered;

@@ -9,6 +9,7 @@ use super::long::LONG;
 const SEARCH: &str = "session_search";
 const ASK: &str = "ask";
 const FILE: &str = "demo_file";
+const LAUNCH: &str = "demo_launch";
 
 /// How much of a tool's result is shown.
 const SHOWN: usize = 400;
@@ -16,6 +17,7 @@ const SHOWN: usize = 400;
 const TRICKS: &str = "\
 - **tool**: I use a tool and tell you what it found
 - **ask**: I ask you something, with choices to pick from
+- **approve**: I ask whether I may do something before I do it
 - **long**: a long answer with headings, a table and code
 - **file**: an answer with a file attached";
 
@@ -48,6 +50,7 @@ enum Wish {
     Models,
     Tool,
     Ask,
+    Approve,
     Long,
     File,
 }
@@ -77,6 +80,11 @@ fn answer(prompt: &Prompt, said: &str) -> Reply {
             let choices = PLACES.map(|(place, _)| place);
             let arguments = json!({ "question": QUESTION, "choices": choices });
             call(prompt, ASK, String::new(), arguments)
+        }
+        Some(Wish::Approve) => {
+            let text =
+                "This would have an effect outside of our conversation, so you are asked first. ";
+            call(prompt, LAUNCH, text.to_owned(), json!({ "to": "the moon" }))
         }
         Some(Wish::File) => {
             let arguments = json!({ "name": "hello-from-talaria.txt", "text": file() });
@@ -110,6 +118,15 @@ fn file() -> String {
 /// What the demo says once a tool has returned.
 fn react(tool: &str, output: &str, failed: bool) -> String {
     match tool {
+        LAUNCH if failed => format!(
+            "Then I leave it. This is what a model is told:\n\n{}\n\nWithout your yes nothing of the kind is \
+             done, and silence is not a yes.",
+            quote(output)
+        ),
+        LAUNCH => format!(
+            "You said yes, so it was done, once and exactly as you were shown:\n\n{}",
+            quote(output)
+        ),
         _ if failed => {
             format!(
                 "That did not work. The tool said:\n\n{}\n\nEven that is honest.",
@@ -202,6 +219,7 @@ fn wish(said: &str) -> Option<Wish> {
     let meant = |word: &str| match word {
         "tool" | "tools" | "search" => Some(Wish::Tool),
         "ask" | "choose" | "choice" | "choices" | "question" => Some(Wish::Ask),
+        "approve" | "approval" | "approvals" | "dangerous" => Some(Wish::Approve),
         "long" => Some(Wish::Long),
         "file" | "files" | "attachment" | "attach" => Some(Wish::File),
         "model" | "models" | "setup" | "key" => Some(Wish::Models),

@@ -10,9 +10,9 @@ use futures::future::{BoxFuture, ready};
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
-    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, History, Prompt,
-    Provider, Roots, Settings as AgentSettings, Sight, Situation, Tool, ToolError, ToolOutput,
-    ToolScope, ToolSpec, Toolbox, Turn,
+    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, Gravity,
+    History, Prompt, Provider, Refused, Roots, Settings as AgentSettings, Sight, Situation, Tool,
+    ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Turn,
 };
 use talaria_clock::{FakeClock, SystemClock};
 use talaria_model::{
@@ -87,6 +87,10 @@ impl Tool for Look {
         EffectClass::Pure
     }
 
+    fn gravity(&self, _: &Value) -> Result<Gravity, ToolError> {
+        Ok(Gravity::Harmless)
+    }
+
     async fn call(&self, _: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput { text: "seen".into(), files: vec![] })
     }
@@ -142,6 +146,7 @@ impl Talk {
             turn_limit: Duration::from_secs(60),
             budget: Budget::default(),
             roots: Roots::default(),
+            refused: Refused::default(),
         };
         let clock = Arc::new(FakeClock::starting(Timestamp::from_millis(0)));
         let toolbox = Toolbox::default().with(Look);
@@ -177,6 +182,7 @@ impl Talk {
             task: Task::Answer,
             skills: vec![],
             attended: Attended::Yes,
+            tools: Default::default(),
         });
         while let Some(event) = running.events.next().await {
             let (sent, extent) = (None, Extent::Whole);

@@ -303,7 +303,7 @@ fn text_stays_text() {
 
 #[test]
 fn a_link_that_would_not_be_one_shows_its_address() {
-    check("[https://a.example](https://b.example)", "https://a.example (<https://b.example>)");
+    check("[https://a.example](https://b.example)", "https://a.example (https://b.example)");
     check("[a](./b.md)", "a (./b.md)");
     check("[a](https://b.example/c_(d))", "[a](https://b.example/c_%28d%29)");
     check("见https://a.example/b。好", "见<https://a.example/b>。好");

@@ -60,6 +60,30 @@ fn an_image_is_a_link_and_a_link_holds_no_other() {
 }
 
 #[test]
+fn a_link_that_names_another_place_shows_where_it_leads() {
+    let link = |to: &str, shown: &str| Inline::Link { to: to.into(), text: vec![text(shown)] };
+    let evil = "https://evil.example/login";
+    for named in ["https://bank.example", "HTTPS://Bank.example/x", "www.bank.example"] {
+        let source = format!("[{named}]({evil})");
+        let document = parse(&source);
+        let [Block::Paragraph(inlines)] = document.blocks() else { panic!("{document:?}") };
+        let told = [text(" ("), link(evil, evil), text(")")];
+        assert!(inlines.ends_with(&told) || inlines.ends_with(&told[1..]), "{inlines:?}");
+        let leads = |it: &&Inline| matches!(it, Inline::Link { to, .. } if to == evil);
+        assert_eq!(inlines.iter().filter(leads).count(), 1, "{inlines:?}");
+    }
+    for (named, to) in [
+        ("https://a.example", "https://a.example/all/of/it"),
+        ("www.a.example", "https://a.example"),
+        ("our bank", evil),
+        ("README.md", evil),
+    ] {
+        let source = format!("[{named}]({to})");
+        assert_eq!(parse(&source).blocks(), [Block::Paragraph(vec![link(to, named)])], "{source}");
+    }
+}
+
+#[test]
 fn a_language_is_a_name_and_nothing_else() {
     for (info, expect) in [
         ("rust", Some("rust")),

@@ -20,6 +20,7 @@ fn every_form_has_its_marks() {
     check("# A *b*", "*A _b_*");
     check("[a](https://b.example/?c&d)", "<https://b.example/?c&amp;d|a>");
     check("https://b.example", "<https://b.example>");
+    check("[https://a.example](https://b.example)", "<https://a.example> (<https://b.example>)");
     check("- a\n  - b\n- [x] c\n\n3. d", "• a\n  • b\n☑ c\n\n3. d");
     check("> a\n> b", "> a\n> b");
     check("```rust\na < b\n```", "```\na &lt; b\n```");

@@ -24,6 +24,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         command: Command::Approve,
         name: "approve",
+        arguments: "[session|always]",
         category: Answer,
         running: Jumps,
         help: "answer the open question with yes",
@@ -110,9 +111,10 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         command: Command::Pair,
         name: "pair",
+        arguments: "[approve CODE|list|revoke ID|clear]",
         category: Gateway,
         who: Admin,
-        help: "say how somebody else can be let in",
+        help: "let somebody in: a code to hand on, or approve the one they were given",
         ..PLAIN
     },
     CommandSpec {

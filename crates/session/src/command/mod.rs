@@ -3,9 +3,9 @@
 mod list;
 mod near;
 
-use talaria_model::{Addressed, Inbound, InboundKind, Message, SenderId};
+use talaria_model::{Addressed, Inbound, InboundKind, Message};
 
-use crate::rules::Tiers;
+use crate::access::Authority;
 pub use list::COMMANDS;
 
 /// What a command does.
@@ -321,12 +321,12 @@ impl CommandSpec {
 }
 
 /// The answer to `/help`: what the one who asks may do.
-pub(crate) fn help(sender: &SenderId, tiers: &Tiers, quick: &[QuickCommand]) -> String {
+pub(crate) fn help(by: &Authority, quick: &[QuickCommand]) -> String {
     let mut text = String::new();
     for category in Category::ALL {
         let mut title = Some(category.title());
         for spec in COMMANDS.iter().filter(|spec| spec.category == category && spec.is_listed()) {
-            if !tiers.may(sender, spec.name, spec.who) {
+            if !by.may_give(spec.name, spec.who) {
                 continue;
             }
             if let Some(title) = title.take() {
@@ -338,7 +338,7 @@ pub(crate) fn help(sender: &SenderId, tiers: &Tiers, quick: &[QuickCommand]) -> 
             text.push('\n');
         }
     }
-    let is_theirs = |quick: &&QuickCommand| quick.is_reached() && tiers.may_run(sender, quick);
+    let is_theirs = |quick: &&QuickCommand| quick.is_reached() && by.may_run(quick);
     let quick: Vec<_> = quick.iter().filter(is_theirs).collect();
     if !quick.is_empty() {
         text.push_str("**Your own**\n\n");
@@ -354,9 +354,12 @@ pub(crate) fn help(sender: &SenderId, tiers: &Tiers, quick: &[QuickCommand]) -> 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use talaria_model::SenderId;
 
     use super::*;
-    use crate::rules::Admins;
+    use crate::access::{Footing, Tiers};
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
@@ -465,19 +468,19 @@ mod tests {
 
     #[test]
     fn help_names_what_the_one_who_asks_may_do() {
-        let (alice, bob) = (SenderId::literal("alice"), SenderId::literal("bob"));
-        let named = Tiers {
-            admins: Admins::Only(BTreeSet::from([alice.clone()])),
-            others: BTreeSet::from(["status".to_owned()]),
-        };
-        let all = help(&alice, &named, &[]);
+        let others = BTreeSet::from(["status".to_owned()]);
+        let tiers =
+            Arc::new(Tiers { admins: BTreeSet::from([SenderId::literal("alice")]), others });
+        let by = |footing| Authority { footing, tiers: tiers.clone(), ..Authority::none() };
+        let all = help(&by(Footing::Admin), &[]);
         for spec in COMMANDS.iter().filter(|spec| spec.is_listed()) {
             assert!(all.contains(&format!("`/{}", spec.name)), "{}", spec.name);
         }
-        let few = help(&bob, &named, &[]);
+        let few = help(&by(Footing::Listed), &[]);
         assert!(few.contains("/status") && few.contains("/help"), "{few}");
         assert!(!few.contains("/restart") && !few.contains("/new"), "{few}");
-        assert!(!help(&bob, &Tiers::default(), &[]).contains("/restart"));
+        let guest = Authority { footing: Footing::Guest, ..Authority::none() };
+        assert!(!help(&guest, &[]).contains("/restart"));
     }
 
     #[test]
@@ -489,7 +492,8 @@ mod tests {
             does: Quick::Run,
         };
         let quick = [quick("disk", "how full it is"), quick("set_home", "never reached")];
-        let text = help(&SenderId::literal("alice"), &Tiers::default(), &quick);
+        let guest = Authority { footing: Footing::Guest, ..Authority::none() };
+        let text = help(&guest, &quick);
         assert!(text.contains("`/disk` — how full it is"), "{text}");
         assert!(!text.contains("never reached"), "{text}");
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use talaria_model::{Addressed, Edition, Inbound, InboundKind, Message, Overheard, Sender, Seq};
+use talaria_model::{
+    Address, Addressed, Edition, Inbound, InboundKind, Message, Overheard, Sender, Seq, Standing,
+};
 
 use super::Step;
 use crate::Closed;
@@ -17,6 +19,7 @@ const LONGEST_OVERHEARD: usize = 500;
 impl Step<'_> {
     pub(super) fn arrived(&mut self, seq: Seq, inbound: Inbound) {
         self.comes_from(&inbound);
+        let standing = inbound.source.standing;
         let Inbound { from, to, kind, .. } = inbound;
         match kind {
             InboundKind::Stopped => {
@@ -27,8 +30,10 @@ impl Step<'_> {
             InboundKind::Said(message) if message.addressed != Addressed::ToUs => {
                 self.overhear(seq, &from, &message);
             }
-            InboundKind::Said(message) => self.said(waiting(seq, from, to, message)),
-            InboundKind::Edited(message) => self.edited(waiting(seq, from, to, message)),
+            InboundKind::Said(message) => self.said(waiting(seq, from, to, standing, message)),
+            InboundKind::Edited(message) => {
+                self.edited(waiting(seq, from, to, standing, message));
+            }
         }
     }
 
@@ -37,12 +42,13 @@ impl Step<'_> {
         let mut parts: Vec<Waiting> = Vec::with_capacity(rows.len());
         for (seq, inbound) in rows {
             self.comes_from(&inbound);
+            let standing = inbound.source.standing;
             match inbound.kind {
                 InboundKind::Said(message) => {
-                    parts.push(waiting(seq, inbound.from, inbound.to, message));
+                    parts.push(waiting(seq, inbound.from, inbound.to, standing, message));
                 }
                 InboundKind::Edited(message) => {
-                    let changed = waiting(seq, inbound.from, inbound.to, message);
+                    let changed = waiting(seq, inbound.from, inbound.to, standing, message);
                     match parts.iter_mut().find(|part| is_edition_of(&changed, part)) {
                         Some(part) => {
                             change(&mut part.message, changed.message);
@@ -68,6 +74,18 @@ impl Step<'_> {
         for part in parts {
             self.session.at = part.to.clone();
             self.said(part);
+        }
+    }
+
+    /// Who said these is not heard any more.
+    pub(super) fn bar(&mut self, rows: &[Seq], why: &'static str) {
+        let waiting = std::mem::take(&mut self.session.waiting);
+        for said in waiting {
+            if rows.contains(&said.seq) {
+                self.close(said.seq, Closed::Denied(why));
+            } else {
+                self.session.waiting.push_back(said);
+            }
         }
     }
 
@@ -117,8 +135,8 @@ impl Step<'_> {
     }
 }
 
-fn waiting(seq: Seq, from: Sender, to: talaria_model::Address, message: Message) -> Waiting {
-    Waiting { seq, from, to, message, joins: Joins::Burst }
+fn waiting(seq: Seq, from: Sender, to: Address, standing: Standing, message: Message) -> Waiting {
+    Waiting { seq, from, to, standing, message, joins: Joins::Burst }
 }
 
 /// A message says what its newest edition says. An edition without files leaves those that there are.

@@ -92,6 +92,7 @@ impl Step<'_> {
             let text = match asked.request {
                 Request::Restart => "I am back.",
                 Request::Run(_) => "A restart cut that off; I have not run it again.",
+                Request::Pair { .. } => "A restart cut that off; say it again.",
                 _ => {
                     asked.expires = now + PATIENCE;
                     self.effects.push(asking(&asked));
@@ -125,7 +126,9 @@ fn is_own(request: &Request) -> bool {
         | Request::Lives
         | Request::Search(_)
         | Request::History { .. }
-        | Request::Platforms => true,
+        | Request::Platforms
+        | Request::Pair { .. }
+        | Request::Left { .. } => true,
         Request::SetHome
         | Request::Reload
         | Request::Restart

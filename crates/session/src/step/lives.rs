@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use talaria_model::{Cost, Failure, Message, Sender, Task, Usage};
+use talaria_model::{Cost, Failure, Message, Sender, Standing, Task, Usage};
 
 use super::Step;
 use super::say::{LONGEST_TITLE, shortened};
-use super::turn::{Read, Saying};
+use super::turn::{Asker, Read, Saying};
 use super::words::DROPPED;
 use crate::Closed;
 use crate::event::{Effect, Passed, Past, Recalled, Request, Retired};
@@ -51,6 +51,7 @@ impl Step<'_> {
         session.preferences.effort = None;
         session.marks = Vec::new();
         session.channel_prompt = None;
+        session.approved = Vec::new();
         session.note = None;
         session.overheard = Vec::new();
         session.speakers = Arc::default();
@@ -171,8 +172,7 @@ impl Step<'_> {
         let Some(first) = undone.first() else {
             return self.reply(said, "There is nothing that can be taken back.");
         };
-        let may = self.session.rules.tiers.is_admin(&said.from.id)
-            || undone.iter().all(|mark| mark.is_of(&said.from));
+        let may = self.by.is_admin() || undone.iter().all(|mark| mark.is_of(&said.from));
         if !may {
             self.session.marks.extend(undone);
             return self.reply(said, "Only the one who said it can take it back.");
@@ -237,7 +237,8 @@ impl Step<'_> {
         let mut group: Vec<Saying> = said.into_iter().map(again).collect();
         // All of it is said again in the row that asks for it.
         group[0].seqs.push(seq);
-        self.begin_turn(group, Task::Answer, from, to, None);
+        let asker = Asker { from, to, standing: Standing::Unknown };
+        self.begin_turn(group, Task::Answer, asker, None);
     }
 
     /// `/background`: has something done beside the conversation.

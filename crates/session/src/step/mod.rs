@@ -5,6 +5,7 @@
 //! - `words`: something said for the agent, alone or while a turn runs
 //! - `turn`: how a turn begins, what its agent reports, how it ends
 //! - `question`: what the agent asks and what people answer
+//! - `approval`: whether something that was asked about may be done
 //! - `obey`: commands
 //! - `lives`: one life of the conversation gives way to another
 //! - `asked`: what the gateway is asked for
@@ -12,6 +13,7 @@
 //! - `restart`: time passes and processes end
 
 mod aloud;
+mod approval;
 mod arrive;
 mod asked;
 mod lives;
@@ -25,10 +27,10 @@ mod words;
 
 use talaria_model::{Seq, Timestamp};
 
-use crate::event::{Effect, Event, Passed};
+use crate::event::{Attest, Effect, Event, Passed};
 use crate::life::{Activity, Happening};
 use crate::session::{Phase, Session, TurnInHand};
-use crate::{Closed, Continuity};
+use crate::{Authority, Closed, Continuity};
 
 use say::{LONGEST_TITLE, shortened};
 
@@ -39,6 +41,8 @@ struct Step<'s> {
     effects: Vec<Effect>,
     /// How many that arrived before the event wait to be taken in.
     overtaken: usize,
+    /// What the one may do who caused the event; nothing where nobody did.
+    by: Authority,
     /// What the turn in hand has written and not said yet, as far as people can read it.
     unsaid: String,
 }
@@ -54,7 +58,8 @@ impl Session {
     /// turn that is not listened to any more leaves that behind.
     pub fn step_amid(&mut self, event: Event, now: Timestamp, unsaid: String) -> Vec<Effect> {
         self.updated = now;
-        let mut step = Step { session: self, now, effects: Vec::new(), overtaken: 0, unsaid };
+        let by = Authority::none();
+        let mut step = Step { session: self, now, effects: Vec::new(), overtaken: 0, by, unsaid };
         step.take_in(event);
         step.effects
     }
@@ -63,11 +68,15 @@ impl Session {
 impl Step<'_> {
     fn take_in(&mut self, event: Event) {
         match event {
-            Event::Arrived { seq, inbound, overtaken } => {
-                self.overtaken = overtaken;
+            Event::Arrived { seq, inbound, overtaken, by } => {
+                (self.overtaken, self.by) = (overtaken, by);
                 self.arrived(seq, inbound);
             }
-            Event::Together(rows) => self.arrived_together(rows),
+            Event::Together { rows, by } => {
+                self.by = by;
+                self.arrived_together(rows);
+            }
+            Event::Barred { rows, why } => self.bar(&rows, why),
             Event::Agent { turn, event } => {
                 // Late words from a turn that is over change nothing.
                 if self.session.hand().is_some_and(|hand| hand.turn == turn) {
@@ -135,14 +144,15 @@ impl Step<'_> {
         }
     }
 
-    /// Takes the turn in hand out of its phase.
+    /// Takes the turn in hand out of its phase. What it asks is not open any more.
     fn put_down(&mut self) -> Option<TurnInHand> {
         match std::mem::replace(&mut self.session.phase, Phase::Idle) {
             Phase::Idle => None,
-            Phase::Thinking(hand)
-            | Phase::Interrupting(hand)
-            | Phase::Stopping(hand)
-            | Phase::Asking { hand, .. } => Some(hand),
+            Phase::Asking { hand, question, sent, .. } => {
+                self.conclude(&hand, &question, sent, Attest::Stopped, None);
+                Some(hand)
+            }
+            Phase::Thinking(hand) | Phase::Interrupting(hand) | Phase::Stopping(hand) => Some(hand),
         }
     }
 }

@@ -3,14 +3,17 @@
 use talaria_model::{Effort, Task, Word};
 
 use super::Step;
-use super::question::Verdict;
+use super::question::Says;
 use super::say::{LONGEST_TITLE, shortened};
+use super::turn::Asker;
+use super::words::is_of;
 use crate::Closed;
+use crate::access::{Deed, Reach, Surface, Whose};
 use crate::command::{self, Command, CommandSpec, QuickCommand, WhileRunning};
-use crate::event::{Effect, Passed, Request};
+use crate::event::{Effect, PairWish, Passed, Request};
 use crate::life::{Happening, Life, ResetReason, ResumeReason};
 use crate::reply::count;
-use crate::rules::{Admins, AfterStop};
+use crate::rules::AfterStop;
 use crate::session::{Footer, Joins, Phase, Verbosity, Waiting};
 
 /// How many entries are shown of what was said last, if nobody says how many.
@@ -26,7 +29,7 @@ impl Step<'_> {
         spec: &'static CommandSpec,
         arguments: String,
     ) {
-        if !self.session.rules.tiers.may(&said.from.id, spec.name, spec.who) {
+        if !self.by.may_give(spec.name, spec.who) {
             return self.not_allowed(said, spec.name);
         }
         if spec.running == WhileRunning::Refused && self.session.hand().is_some() {
@@ -38,11 +41,16 @@ impl Step<'_> {
         match spec.command {
             Command::Help => {
                 let rules = self.session.rules.clone();
-                let text = command::help(&said.from.id, &rules.tiers, &rules.quick);
+                let text = command::help(&self.by, &rules.quick);
                 self.reply(said, text);
             }
             Command::Start => self.close(said.seq, Closed::Ignored("a platform's own greeting")),
             Command::Stop => {
+                let is_own = self.session.hand().is_none_or(|hand| is_of(hand, &said));
+                let whose = if is_own { Whose::Own } else { Whose::Anothers };
+                if !self.by.may_stop(whose) {
+                    return self.not_allowed(said, spec.name);
+                }
                 self.close(said.seq, Closed::Handled);
                 let seq = said.seq;
                 self.aside(said);
@@ -60,7 +68,13 @@ impl Step<'_> {
             }
             Command::Whoami => {
                 let text = self.whoami(&said);
-                self.reply(said, text);
+                match self.by.bounds.is_none() {
+                    true => self.reply(said, text),
+                    false => {
+                        let standing = said.standing;
+                        self.ask(said, Request::Left { said: text, standing });
+                    }
+                }
             }
             Command::Queue | Command::Steer | Command::Background | Command::Search
                 if lacks_words =>
@@ -87,8 +101,8 @@ impl Step<'_> {
             Command::Verbose => self.verbose(said, &arguments),
             Command::Footer => self.footer(said, &arguments),
             Command::Voice => self.voice(said, &arguments),
-            Command::Approve => self.judged(said, Verdict::Approve, arguments),
-            Command::Deny => self.judged(said, Verdict::Deny, arguments),
+            Command::Approve => self.judged(said, Says::Yes, arguments),
+            Command::Deny => self.judged(said, Says::No, arguments),
             Command::Resume if arguments.is_empty() => self.ask(said, Request::Lives),
             Command::Resume => self.ask(said, Request::Resume(arguments)),
             Command::Sessions => self.ask(said, Request::Lives),
@@ -101,21 +115,23 @@ impl Step<'_> {
             Command::SetHome => self.ask(said, Request::SetHome),
             Command::Reload => self.ask(said, Request::Reload),
             Command::Restart => self.ask(said, Request::Restart),
-            Command::Pair => {
-                let account = &said.to.account;
-                let text = match self.session.rules.tiers.admins {
-                    Admins::Everyone => format!(
-                        "There are no pairing codes: whoever gets in on `{account}` is you. To let in \
-                         somebody else, connect an account of another platform in the configuration."
-                    ),
-                    Admins::Only(_) => format!(
-                        "There are no pairing codes: who is heard on `{account}` is decided by \
-                         `accounts.{account}.allow` in the configuration. Add the person's id there \
-                         and `/reload`."
-                    ),
-                };
-                self.reply(said, text);
+            Command::Pair => self.pair(said, &arguments),
+        }
+    }
+
+    /// `/pair`: who is let in.
+    fn pair(&mut self, said: Waiting, arguments: &str) {
+        match (self.by.may(Deed::LetIn), self.by.is_admin()) {
+            (true, _) => {}
+            (false, true) => {
+                let text = "Others read along here. Say that to me in a direct chat.";
+                return self.reply(said, text);
             }
+            (false, false) => return self.not_allowed(said, "pair"),
+        }
+        match pairing_wish(arguments, self.by.surface) {
+            Some((account, wish)) => self.ask(said, Request::Pair { account, wish }),
+            None => self.reply(said, pairing_usage(self.by.surface)),
         }
     }
 
@@ -208,10 +224,10 @@ impl Step<'_> {
             return self.reply(said, "There is nothing to summarise yet.");
         }
         self.close(said.seq, Closed::Handled);
-        let (from, to) = (said.from.clone(), said.to.clone());
+        let asker = Asker::of(&said);
         self.aside(said);
         let focus = (!focus.is_empty()).then_some(focus);
-        self.begin_turn(Vec::new(), Task::Compress { focus }, from, to, None);
+        self.begin_turn(Vec::new(), Task::Compress { focus }, asker, None);
     }
 
     fn title(&mut self, said: Waiting, title: &str) {
@@ -381,15 +397,18 @@ impl Step<'_> {
 
     fn whoami(&self, said: &Waiting) -> String {
         let name = said.from.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
-        let tiers = &self.session.rules.tiers;
-        let tier = match tiers.is_admin(&said.from.id) {
-            true => "an administrator",
-            false => "not an administrator",
+        let footing = self.by.footing.title();
+        let tier = match self.by.is_admin() {
+            true => String::new(),
+            false => " and not an administrator".to_owned(),
         };
+        let why = self.by.rule.reason();
         let (account, kind) = (&said.to.account, said.to.chat.kind.as_str());
+        let person = self.by.person.as_ref();
+        let person = person.map(|person| format!(" I know you as {person}.")).unwrap_or_default();
         format!(
-            "You are `{}`{name} on `{account}`, in a {kind}. You are {tier} here; `/help` lists what \
-             you may do.",
+            "You are `{}`{name} on `{account}`, in a {kind}.{person} You are {footing}{tier} here: \
+             {why}. `/help` lists what you may do.",
             said.from.id
         )
     }
@@ -399,5 +418,57 @@ fn turns(number: u32) -> String {
     match number {
         1 => "one turn".to_owned(),
         n => format!("{n} turns"),
+    }
+}
+
+/// What somebody means who says `/pair` and these words. Where every account is the operator's, they say
+/// which one they mean.
+fn pairing_wish(arguments: &str, surface: Surface) -> Option<(Option<String>, PairWish)> {
+    let mut words: Vec<&str> = arguments.split_whitespace().collect();
+    let reach = match words.pop_if(|word| word.eq_ignore_ascii_case("everywhere")) {
+        Some(_) => Reach::Everywhere,
+        None => Reach::Direct,
+    };
+    let verb = match words.first() {
+        Some(&verb) if VERBS.contains(&verb) => {
+            words.remove(0);
+            verb
+        }
+        _ => "issue",
+    };
+    let account = match surface {
+        Surface::Own if words.is_empty() => return None,
+        Surface::Own => Some(words.remove(0).to_owned()),
+        Surface::Platform => None,
+    };
+    // A code may be typed in parts.
+    let rest = match verb {
+        "approve" => words.concat(),
+        _ => words.join(" "),
+    };
+    let wish = match (verb, rest.is_empty()) {
+        ("issue", true) => PairWish::Issue(reach),
+        ("approve", false) => PairWish::Approve(rest, reach),
+        ("list", true) => PairWish::List,
+        ("revoke", false) => PairWish::Revoke(rest),
+        ("clear", true) => PairWish::Clear,
+        _ => return None,
+    };
+    Some((account, wish))
+}
+
+/// What can be said after `/pair`.
+const VERBS: [&str; 5] = ["issue", "approve", "list", "revoke", "clear"];
+
+fn pairing_usage(surface: Surface) -> &'static str {
+    match surface {
+        Surface::Own => {
+            "Say on which account: `/pair ACCOUNT` for a code to hand on, `/pair approve ACCOUNT CODE`, \
+             `/pair list ACCOUNT`, `/pair revoke ACCOUNT ID` or `/pair clear ACCOUNT`."
+        }
+        Surface::Platform => {
+            "Say `/pair` for a code to hand on, `/pair approve CODE`, `/pair list`, `/pair revoke ID` or \
+             `/pair clear`."
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! What the agent asks and what people answer.
 
 use talaria_model::{
-    Answer, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question, Sender, Seq, Word,
+    Answer, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question, Sender, Seq,
+    Standing, Word,
 };
 
 use super::Step;
-use super::words::is_of;
 use crate::Closed;
-use crate::event::Effect;
+use crate::access::{Deed, Whose};
+use crate::event::{Attest, Effect};
 use crate::session::{Answered, Joins, Phase, TurnInHand, Waiting};
 
 /// Words that mean yes to a question that can be answered with yes.
@@ -18,15 +19,16 @@ const YES: [&str; 10] =
 const NO: [&str; 7] = ["deny", "no", "reject", "cancel", "n", "👎", "refuse"];
 
 /// What a person says to a question with a command.
-pub(super) enum Verdict {
-    Approve,
-    Deny,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    Yes,
+    No,
 }
 
 impl Step<'_> {
     pub(super) fn ask_person(&mut self, question: Question) {
-        if self.session.key.side.is_some() {
-            return self.answer_for_nobody(question);
+        if let Some(answer) = self.answer_at_once(&question) {
+            return self.answer_for_nobody(question, answer);
         }
         if !matches!(self.session.phase, Phase::Thinking(_)) {
             // A turn that is stopping gets no answer any more.
@@ -37,32 +39,51 @@ impl Step<'_> {
             choices: question.choices.clone(),
             ..Content::default()
         };
-        if let Some(sent) = self.speak(content) {
+        let sent = self.speak(content);
+        if let Some(sent) = sent.clone() {
             let (text, choices) = (question.text.clone(), question.choices.clone());
             self.record(EntryBody::Noticed { text, choices, files: Vec::new(), sent });
         }
         match std::mem::replace(&mut self.session.phase, Phase::Idle) {
             Phase::Thinking(hand) => {
                 let hand = TurnInHand { answered: None, ..hand };
-                let expires = self.now + self.session.rules.question_limit;
-                self.session.phase = Phase::Asking { hand, question, since: self.now, expires };
+                let limit = match question.approval {
+                    Some(_) => self.session.rules.approvals.limit,
+                    None => self.session.rules.question_limit,
+                };
+                let (since, expires) = (self.now, self.now + limit);
+                self.attest(&hand, &question, Attest::Asked);
+                self.session.phase = Phase::Asking { hand, question, since, expires, sent };
             }
             other => self.session.phase = other,
         }
     }
 
-    /// Nobody reads along in the background, so nobody can be asked.
-    fn answer_for_nobody(&mut self, question: Question) {
+    /// The answer to a question that nobody need be asked, or can be: nobody reads along in the
+    /// background.
+    fn answer_at_once(&self, question: &Question) -> Option<Answer> {
+        let is_beside = self.session.key.side.is_some();
+        match &question.approval {
+            Some(approval) => self.decided(approval),
+            None => is_beside.then_some(Answer::Expired),
+        }
+    }
+
+    fn answer_for_nobody(&mut self, question: Question, answer: Answer) {
         let Some(hand) = self.hand_mut() else { return };
         let turn = hand.turn.clone();
-        hand.answered = Some(Answered { question, answer: Answer::Expired, files: Vec::new() });
-        let word = Word::Answer { answer: Answer::Expired, files: Vec::new() };
+        let to = question.call.clone();
+        let word = Word::Answer { to, answer: answer.clone(), files: Vec::new() };
+        hand.answered = Some(Box::new(Answered { question, answer, files: Vec::new() }));
         self.effects.push(Effect::Tell { turn, word });
     }
 
     pub(super) fn pressed(&mut self, seq: Seq, from: Sender, choice: ChoiceId) {
         let chosen = match &self.session.phase {
-            Phase::Asking { question, hand, .. } if hand.from.is(&from) => {
+            // Whose an approval is to decide, `judge` looks at: somebody else is told that it is not theirs.
+            Phase::Asking { question, hand, .. }
+                if question.approval.is_some() || self.may_answer(hand, &from) =>
+            {
                 question.choices.iter().find(|offered| offered.id.is_named(&choice)).cloned()
             }
             _ => None,
@@ -71,8 +92,12 @@ impl Step<'_> {
             Some(Choice { id: choice, label: text }) => {
                 let (to, message) =
                     (self.session.at.clone(), Message { text, ..Message::default() });
-                let said = Waiting { seq, from, to, message, joins: Joins::Burst };
-                self.answered(said, Answer::Chosen(choice));
+                let standing = Standing::Unknown;
+                let said = Waiting { seq, from, to, standing, message, joins: Joins::Burst };
+                match self.asked_to_approve().and_then(|approval| approval.verdict(&choice)) {
+                    Some(verdict) => self.judge(said, verdict, String::new()),
+                    None => self.answered(said, Answer::Chosen(choice)),
+                }
             }
             None => {
                 self.close(seq, Closed::Ignored("the question is not open any more"));
@@ -81,23 +106,35 @@ impl Step<'_> {
         }
     }
 
+    /// Whether somebody may answer what the turn in hand has asked.
+    fn may_answer(&self, hand: &TurnInHand, from: &Sender) -> bool {
+        let whose = if hand.from.is(from) { Whose::Own } else { Whose::Anothers };
+        self.by.may(Deed::Answer(whose))
+    }
+
     pub(super) fn answered_in_words(&mut self, said: Waiting) {
+        if self.asked_to_approve().is_some() {
+            return self.judged_in_words(said);
+        }
         let Phase::Asking { question, .. } = &self.session.phase else { return };
         let answer = understood(question, &said.message.words());
         self.answered(said, answer);
     }
 
     /// `/approve` and `/deny`.
-    pub(super) fn judged(&mut self, said: Waiting, verdict: Verdict, reason: String) {
+    pub(super) fn judged(&mut self, said: Waiting, says: Says, reason: String) {
         let Phase::Asking { question, hand, .. } = &self.session.phase else {
             return self.reply(said, "No question is open.");
         };
-        if !is_of(hand, &said) {
+        if question.approval.is_some() {
+            return self.judged_by_command(said, says, reason);
+        }
+        if !self.may_answer(hand, &said.from) {
             return self.reply(said, "That question was put to somebody else.");
         }
-        let (words, plainly) = match verdict {
-            Verdict::Approve => (&YES[..], "Yes."),
-            Verdict::Deny => (&NO[..], "No."),
+        let (words, plainly) = match says {
+            Says::Yes => (&YES[..], "Yes."),
+            Says::No => (&NO[..], "No."),
         };
         let answer = match (choice_like(question, words), reason.is_empty()) {
             (Some(choice), true) => Answer::Chosen(choice.id.clone()),
@@ -107,12 +144,32 @@ impl Step<'_> {
         self.answered(said, answer);
     }
 
-    fn answered(&mut self, said: Waiting, answer: Answer) {
+    pub(super) fn answered(&mut self, said: Waiting, answer: Answer) {
         self.close(said.seq, Closed::Handled);
         self.session.active = self.now;
         let files = said.message.files.clone();
         self.aside(said);
         self.resume(answer, files);
+    }
+
+    /// Nobody has answered in time.
+    pub(super) fn expire(&mut self) {
+        if let Phase::Asking { hand, question, sent, .. } = &self.session.phase {
+            let (hand, question, sent) = (hand.clone(), question.clone(), sent.clone());
+            self.conclude(&hand, &question, sent, Attest::Expired, None);
+        }
+        self.resume(Answer::Expired, Vec::new());
+    }
+
+    /// The agent does not wait for this answer any more.
+    pub(super) fn withdraw(&mut self, call: &CallId) {
+        match std::mem::replace(&mut self.session.phase, Phase::Idle) {
+            Phase::Asking { hand, question, sent, .. } if question.call == *call => {
+                self.conclude(&hand, &question, sent, Attest::Changed, None);
+                self.session.phase = Phase::Thinking(hand);
+            }
+            other => self.session.phase = other,
+        }
     }
 
     /// From asking back to thinking. The time spent waiting does not count against the turn.
@@ -121,9 +178,10 @@ impl Step<'_> {
             Phase::Asking { mut hand, question, since, .. } => {
                 hand.deadline = hand.deadline + self.now.since(since);
                 hand.heard = self.now;
-                let word = Word::Answer { answer: answer.clone(), files: files.clone() };
+                let to = question.call.clone();
+                let word = Word::Answer { to, answer: answer.clone(), files: files.clone() };
                 self.effects.push(Effect::Tell { turn: hand.turn.clone(), word });
-                hand.answered = Some(Answered { question, answer, files });
+                hand.answered = Some(Box::new(Answered { question, answer, files }));
                 self.session.phase = Phase::Thinking(hand);
             }
             other => self.session.phase = other,
@@ -131,35 +189,52 @@ impl Step<'_> {
     }
 }
 
+/// What exactly such a word says, where only such a word counts.
+pub(super) fn plainly(text: &str) -> Option<Says> {
+    let text = bare(text.trim());
+    let said = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+    match (said(&YES), said(&NO)) {
+        (true, _) => Some(Says::Yes),
+        (_, true) => Some(Says::No),
+        _ => None,
+    }
+}
+
+/// Who speaks is written down in sentences.
+fn bare(text: &str) -> &str {
+    text.trim_end_matches(['.', '!'])
+}
+
 /// What a person means who types instead of pressing: a number, a label, a word that means the same,
 /// or something of their own.
 fn understood(question: &Question, text: &str) -> Answer {
+    let text = text.trim();
+    let by_meaning = || match plainly(text)? {
+        Says::Yes => choice_like(question, &YES),
+        Says::No => choice_like(question, &NO),
+    };
+    match picked(question, text).or_else(by_meaning) {
+        Some(choice) => Answer::Chosen(choice.id.clone()),
+        None => Answer::Said(text.to_owned()),
+    }
+}
+
+/// The choice that a person types instead of pressing it: its number, or its whole label.
+pub(super) fn picked<'a>(question: &'a Question, text: &str) -> Option<&'a Choice> {
     let text = text.trim();
     let by_number = text
         .trim_end_matches(['.', ')'])
         .parse::<usize>()
         .ok()
         .and_then(|number| question.choices.get(number.checked_sub(1)?));
-    // Who speaks is written down in sentences.
-    let bare = text.trim_end_matches(['.', '!']);
+    let bare = bare(text);
     let by_label = || {
         let is_meant = |choice: &&Choice| {
             [text, bare].iter().any(|said| choice.label.trim().eq_ignore_ascii_case(said))
         };
         question.choices.iter().find(is_meant)
     };
-    let by_meaning = || {
-        let said = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(bare));
-        match (said(&YES), said(&NO)) {
-            (true, _) => choice_like(question, &YES),
-            (_, true) => choice_like(question, &NO),
-            _ => None,
-        }
-    };
-    match by_number.or_else(by_label).or_else(by_meaning) {
-        Some(choice) => Answer::Chosen(choice.id.clone()),
-        None => Answer::Said(text.to_owned()),
-    }
+    by_number.or_else(by_label)
 }
 
 /// The one choice whose label is such a word.

@@ -1,6 +1,6 @@
 //! Time passes and processes end.
 
-use talaria_model::{Answer, Content, Cost, EntryBody, Failure, Inbound, Seq, Usage, Work};
+use talaria_model::{Content, Cost, EntryBody, Failure, Inbound, Seq, Usage, Work};
 
 use super::Step;
 use crate::Closed;
@@ -15,7 +15,7 @@ impl Step<'_> {
     pub(super) fn woke(&mut self) {
         match &self.session.phase {
             Phase::Asking { expires, .. } if *expires <= self.now => {
-                self.resume(Answer::Expired, Vec::new());
+                self.expire();
             }
             _ => self.give_up_overdue(),
         }

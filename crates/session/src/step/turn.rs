@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use talaria_model::{
     Address, AgentEvent, Attended, Content, Cost, EntryBody, Extent, Failure, FileRef, Message,
-    Notify as Aloudness, OutboundId, Sender, Seq, Task, TurnId, Usage, Word, Work,
+    Notify as Aloudness, OutboundId, Sender, Seq, Standing, Task, TurnId, Usage, Word, Work,
 };
 
 use super::Step;
@@ -40,16 +40,17 @@ impl Step<'_> {
             self.tell_of_reset(reason, past);
         }
         let group = self.next_group();
-        let (from, to) = (group[0].from.clone(), group[0].to.clone());
-        self.begin_turn(said_at_once(group), Task::Answer, from, to, None);
+        let asker = Asker::of(&group[0]);
+        self.begin_turn(said_at_once(group), Task::Answer, asker, None);
     }
 
     /// The turn in hand has done nothing that stays and is taken again over what began it and its rest.
     fn take_again(&mut self) {
         let Some(before) = self.put_down() else { return };
         let group = self.next_group();
-        let (from, to) = (before.from.clone(), before.to.clone());
-        self.begin_turn(said_at_once(group), Task::Answer, from, to, Some(before));
+        let (from, to, standing) = (before.from.clone(), before.to.clone(), before.standing);
+        let asker = Asker { from, to, standing };
+        self.begin_turn(said_at_once(group), Task::Answer, asker, Some(before));
     }
 
     /// What waits for the same answer.
@@ -67,10 +68,10 @@ impl Step<'_> {
         &mut self,
         mut group: Vec<Saying>,
         task: Task,
-        from: Sender,
-        to: Address,
+        asker: Asker,
         before: Option<TurnInHand>,
     ) {
+        let Asker { from, to, standing } = asker;
         let is_first = self.session.turns == 0;
         let is_new = before.is_none();
         self.session.turns += 1;
@@ -81,6 +82,7 @@ impl Step<'_> {
         let mut hand = TurnInHand {
             turn: turn.clone(),
             from,
+            standing,
             to,
             seqs: group.iter().flat_map(|said| said.seqs.iter().copied()).collect(),
             answers: group.iter().find_map(|said| said.message.id.clone()),
@@ -261,6 +263,7 @@ impl Step<'_> {
                 }
             }
             AgentEvent::Called { call, output, files, failed } => {
+                self.withdraw(&call);
                 if let Some(hand) = self.hand_mut() {
                     hand.started.retain(|started| *started != call);
                     hand.answered.take_if(|answered| answered.question.call == call);
@@ -498,7 +501,11 @@ impl Step<'_> {
         }
         let answer = answered.map(|answered| Effect::Tell {
             turn: hand.turn.clone(),
-            word: Word::Answer { answer: answered.answer.clone(), files: answered.files.clone() },
+            word: Word::Answer {
+                to: answered.question.call.clone(),
+                answer: answered.answer.clone(),
+                files: answered.files.clone(),
+            },
         });
         let steers = hand.steers.clone();
         self.effects.push(effect);
@@ -540,6 +547,19 @@ fn broken_off(text: String, sent: Option<OutboundId>, usage: Usage, cost: Cost) 
         cost,
         sent,
         extent: Extent::BrokenOff,
+    }
+}
+
+/// Who asks for a turn, and where.
+pub(super) struct Asker {
+    pub(super) from: Sender,
+    pub(super) to: Address,
+    pub(super) standing: Standing,
+}
+
+impl Asker {
+    pub(super) fn of(said: &Waiting) -> Self {
+        Self { from: said.from.clone(), to: said.to.clone(), standing: said.standing }
     }
 }
 

@@ -32,7 +32,7 @@ impl Step<'_> {
         match command::given(&said.message, &rules.quick) {
             Parsed::Words => self.words(said),
             Parsed::Command { spec, arguments } => self.command(said, spec, arguments),
-            Parsed::Quick { quick, .. } if !rules.tiers.may_run(&said.from.id, quick) => {
+            Parsed::Quick { quick, .. } if !self.by.may_run(quick) => {
                 self.not_allowed(said, &quick.name);
             }
             Parsed::Quick { quick, arguments } => match &quick.does {

@@ -22,8 +22,9 @@ fn together(talk: &mut Talk, rows: Vec<Inbound>) -> Vec<String> {
         talk.seq += 1;
         (Seq(talk.seq), inbound)
     });
-    let rows = rows.collect();
-    talk.tell(Event::Together(rows)).iter().map(print).collect()
+    let rows: Vec<_> = rows.collect();
+    let by = talk.authority(&rows[0].1);
+    talk.tell(Event::Together { rows, by }).iter().map(print).collect()
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use super::{
     Talk, check, check_with, heard, posted, printed, queueing, quiet, rules_with, steering,
 };
-use crate::{Acks, Busy, Effect, Phase, Rules};
+use talaria_model::{ChatKind, Seq};
+
+use crate::{Acks, Busy, Effect, Event, Phase, Rules};
 
 #[test]
 fn a_second_message_interrupts_and_is_next() {
@@ -353,4 +355,18 @@ fn an_empty_answer_to_what_was_taken_up_since_the_last_words_is_not_silence() {
             "record notice: The model returned an empty answer.",
         ],
     );
+}
+
+#[test]
+fn what_waits_of_somebody_who_is_put_out_is_not_taken_up() {
+    let mut talk = Talk::among(ChatKind::Group, queueing());
+    talk.play("alice: hello / bob: and me / alice: more / bob: please");
+    let rows: Vec<Seq> = talk.session.waiting.iter().map(|said| said.seq).collect();
+    assert_eq!(rows, [Seq(2), Seq(3), Seq(4)]);
+    let effects = talk.tell(Event::Barred { rows: vec![Seq(2), Seq(4)], why: "revoked" });
+    assert_eq!(printed(&effects), ["deny #2: revoked", "deny #4: revoked"]);
+    let effects = talk.line("agent: finishes hi");
+    let bound: Vec<String> =
+        printed(&effects).into_iter().filter(|line| line.starts_with("bind")).collect();
+    assert_eq!(bound, ["bind #3 to turn 2"]);
 }

@@ -7,8 +7,8 @@ use talaria_model::{ChatKind, EntryBody, Seq, SessionId, TurnId};
 
 use super::Talk;
 use crate::{
-    Acks, Admins, AfterStop, Busy, Closed, Effect, Event, Joins, Past, Quick, QuickCommand, Rules,
-    Told, Who,
+    Acks, AfterStop, Busy, Closed, Effect, Event, Joins, Past, Quick, QuickCommand, Rules, Told,
+    Who,
 };
 
 fn any_line() -> impl Strategy<Value = &'static str> {
@@ -82,7 +82,6 @@ fn any_rules() -> impl Strategy<Value = (ChatKind, Rules)> {
             does,
         };
         let mut rules = Rules { busy, stop, acks, queue, ..Rules::default() };
-        rules.tiers.admins = Admins::Everyone;
         rules.quick =
             vec![quick("run", Quick::Run), quick("later", Quick::Alias("/background".into()))];
         (kind, rules)

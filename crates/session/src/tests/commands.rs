@@ -1,17 +1,20 @@
 //! Commands, and what the gateway is asked for.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_model::{Effort, SenderId};
+use talaria_model::{ChatKind, Effort, SenderId};
 
 use super::{Talk, check, posted, printed, quiet, rules_with};
 use crate::{
-    Admins, Effect, Footer, Phase, Quick, QuickCommand, Request, Rules, Tiers, Verbosity, Who,
+    Access, Effect, Footer, Phase, Quick, QuickCommand, Request, RoomRules, Rules, Tiers,
+    Verbosity, Who,
 };
 
-fn own() -> Rules {
-    rules_with(|rules| rules.tiers.admins = Admins::Everyone)
+/// On an account that is the operator's own.
+fn own() -> Talk {
+    Talk::new(quiet()).on(Access::own())
 }
 
 fn texts(rules: Rules, script: &str) -> Vec<String> {
@@ -42,23 +45,27 @@ fn what_would_change_the_turn_in_hand_is_refused_while_it_runs() {
     }
 }
 
+/// On an account where Alice is an administrator and others may ask for `/usage`.
+fn named() -> Talk {
+    let tiers = Tiers {
+        admins: BTreeSet::from([SenderId::literal("alice")]),
+        others: BTreeSet::from(["usage".into()]),
+    };
+    let direct = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
+    Talk::new(quiet()).on(Access { direct, ..Access::closed() })
+}
+
 #[test]
 fn administrators_commands_need_an_administrator() {
     let refused = "`/restart` is for administrators.";
     assert!(texts(quiet(), "alice: /restart")[0].starts_with(refused));
-    let named = || {
-        rules_with(|rules| {
-            let alice = BTreeSet::from([SenderId::literal("alice")]);
-            rules.tiers =
-                Tiers { admins: Admins::Only(alice), others: BTreeSet::from(["usage".into()]) };
-        })
-    };
-    assert!(texts(named(), "bob: /restart")[0].starts_with(refused));
-    assert!(texts(named(), "bob: /new")[0].contains("for administrators"));
-    assert!(texts(named(), "bob: /usage")[0].contains("tokens in all"));
-    assert!(texts(named(), "bob: /whoami")[0].contains("not an administrator"));
-    assert!(texts(named(), "alice: /whoami")[0].contains("`alice`"));
-    let effects = Talk::new(named()).play("alice: /restart");
+    let texts = |script: &str| posted(&named().play(script));
+    assert!(texts("bob: /restart")[0].starts_with(refused));
+    assert!(texts("bob: /new")[0].contains("for administrators"));
+    assert!(texts("bob: /usage")[0].contains("tokens in all"));
+    assert!(texts("bob: /whoami")[0].contains("not an administrator"));
+    assert!(texts("alice: /whoami")[0].contains("`alice`"));
+    let effects = named().play("alice: /restart");
     assert!(
         effects
             .iter()
@@ -83,7 +90,7 @@ fn what_the_session_does_not_know_is_asked_for_and_told() {
         ("/reload", "Reload"),
         ("/restart", "Restart"),
     ] {
-        let mut talk = Talk::new(own());
+        let mut talk = own();
         let effects = talk.line(&format!("alice: {line}"));
         assert_eq!(
             printed(&effects),
@@ -104,7 +111,7 @@ fn what_the_session_does_not_know_is_asked_for_and_told() {
 
 #[test]
 fn a_request_that_nobody_answers_ends_with_a_word() {
-    let mut talk = Talk::new(own());
+    let mut talk = own();
     talk.line("alice: /sessions");
     assert_eq!(talk.session.wake_at().map(|at| at.since(talk.now)), Some(Duration::from_secs(300)));
     assert!(talk.session.is_restless());
@@ -115,7 +122,7 @@ fn a_request_that_nobody_answers_ends_with_a_word() {
 
 #[test]
 fn requests_have_a_bound() {
-    let mut talk = Talk::new(own());
+    let mut talk = own();
     for _ in 0..16 {
         talk.line("alice: /sessions");
     }
@@ -130,10 +137,8 @@ fn a_restart_is_announced_by_the_one_that_comes_back_and_programs_are_not_run_tw
         "alice: /restart / restart",
         &["close #1", "post 1: I am back.", "record notice: I am back."],
     );
-    let mut talk = Talk::new(rules_with(|rules| {
-        rules.tiers.admins = Admins::Everyone;
-        rules.quick = vec![quick("deploy", Quick::Run)];
-    }));
+    let rules = rules_with(|rules| rules.quick = vec![quick("deploy", Quick::Run)]);
+    let mut talk = Talk::new(rules).on(Access::own());
     let effects = talk.line("alice: /deploy");
     assert_eq!(printed(&effects)[2], r#"ask #1: Run("deploy")"#);
     let effects = talk.line("crash");
@@ -143,7 +148,8 @@ fn a_restart_is_announced_by_the_one_that_comes_back_and_programs_are_not_run_tw
 
 #[track_caller]
 fn check_own(script: &str, expected: &[&str]) {
-    super::check_with(own(), script, expected);
+    let last = own().play(script);
+    assert_eq!(printed(&last), expected, "after {script:?}");
 }
 
 fn quick(name: &str, does: Quick) -> QuickCommand {
@@ -249,13 +255,37 @@ fn a_platforms_greeting_is_not_answered() {
 }
 
 #[test]
-fn how_to_pair_says_what_is_true() {
-    let theirs = &texts(own(), "alice: /pair")[0];
-    assert!(theirs.contains("is you") && !theirs.contains("/reload"), "{theirs}");
-    let admins = Admins::Only(["alice"].map(SenderId::literal).into());
-    let listed = &texts(rules_with(|rules| rules.tiers.admins = admins), "alice: /pair")[0];
-    assert!(listed.contains(".allow` in the configuration"), "{listed}");
-    assert!(listed.ends_with("Add the person's id there and `/reload`."), "{listed}");
+fn who_is_let_in_is_asked_of_the_gateway_by_who_may_decide_it() {
+    let asked = |mut talk: Talk, line: &str| {
+        let effects = talk.line(line);
+        let request = effects.iter().find_map(|effect| match effect {
+            Effect::Ask { request: Request::Pair { account, wish }, .. } => {
+                Some(format!("{account:?} {wish:?}"))
+            }
+            _ => None,
+        });
+        request.unwrap_or_else(|| posted(&effects).join(" "))
+    };
+    for (line, expected) in [
+        ("alice: /pair", "None Issue(Direct)"),
+        ("alice: /pair everywhere", "None Issue(Everywhere)"),
+        ("alice: /pair approve ABCD EFGH", r#"None Approve("ABCDEFGH", Direct)"#),
+        ("alice: /pair approve abcdefgh everywhere", r#"None Approve("abcdefgh", Everywhere)"#),
+        ("alice: /pair list", "None List"),
+        ("alice: /pair revoke 42", r#"None Revoke("42")"#),
+        ("alice: /pair clear", "None Clear"),
+    ] {
+        assert_eq!(asked(named(), line), expected, "{line}");
+    }
+    for wrong in ["alice: /pair approve", "alice: /pair revoke", "alice: /pair somebody"] {
+        assert!(asked(named(), wrong).starts_with("Say `/pair`"), "{wrong}");
+    }
+    assert!(asked(named(), "bob: /pair").contains("for administrators"));
+    assert_eq!(asked(own(), "alice: /pair bot"), r#"Some("bot") Issue(Direct)"#);
+    assert_eq!(asked(own(), "alice: /pair list bot"), r#"Some("bot") List"#);
+    assert!(asked(own(), "alice: /pair").starts_with("Say on which account"));
+    let group = Talk::among(ChatKind::Group, quiet()).on(Access::own());
+    assert!(asked(group, "alice: /pair bot").contains("read along"));
 }
 
 #[test]

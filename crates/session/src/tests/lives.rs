@@ -60,7 +60,8 @@ fn what_people_could_read_of_a_turn_that_is_abandoned_stays() {
     talk.line("alice: hello");
     let old = talk.session.id.clone();
     let (seq, inbound) = (Seq(2), super::said("alice", "/new"));
-    let event = Event::Arrived { seq, inbound, overtaken: 0 };
+    let by = talk.authority(&inbound);
+    let event = Event::Arrived { seq, inbound, overtaken: 0, by };
     let effects = talk.session.step_amid(event, talk.now, "Once upon".into());
     assert_eq!(posted(&effects)[0], "Once upon\n\n*Stopped.*");
     let kept = effects.iter().any(|effect| match effect {
@@ -215,8 +216,7 @@ fn only_the_one_who_said_it_takes_it_back() {
     assert_eq!(printed(&talk.line("bob: /undo"))[0], "rewind 3 to 8 by bob");
     assert_eq!(printed(&talk.line("alice: /undo"))[0], "rewind 1 to 10 by alice");
 
-    let everyone = rules_with(|rules| rules.tiers.admins = crate::Admins::Everyone);
-    let mut talk = Talk::among(ChatKind::Group, everyone);
+    let mut talk = Talk::among(ChatKind::Group, quiet()).on(crate::Access::own());
     talk.play("alice: one / agent: finishes 1 / bob: two / agent: finishes 2");
     let told = posted(&talk.line("alice: /undo 2"));
     assert!(told[0].starts_with("The last 2 turns are taken back, from “one” on."), "{told:?}");

@@ -1,6 +1,7 @@
 //! Conversations as data: a script goes in, the decisions come out.
 
 mod answering;
+mod approval;
 mod arriving;
 mod busy;
 mod chance;
@@ -23,8 +24,8 @@ use talaria_model::{
 };
 
 use crate::{
-    Acks, AfterStop, Busy, Closed, Effect, Ended, Event, Mark, Passed, Past, Preferences, Recalled,
-    Rules, Scope, Session, SessionKey, Told,
+    Access, Acks, AfterStop, Authority, Busy, Caller, Closed, Effect, Ended, Event, Mark, Passed,
+    Past, Preferences, Reach, Recalled, Rules, Scope, Session, SessionKey, Told,
 };
 
 pub(crate) fn said(who: &str, text: &str) -> Inbound {
@@ -67,6 +68,8 @@ struct Talk {
     now: Timestamp,
     seq: u64,
     kind: ChatKind,
+    /// Who may do what. Everybody has been let in by pairing.
+    access: Access,
 }
 
 impl Talk {
@@ -81,7 +84,17 @@ impl Talk {
         hello.to.chat.kind = kind;
         let scope = Scope { groups: crate::GroupSessions::Shared, ..Scope::default() };
         let key = SessionKey::of(&hello, scope);
-        Self { session: Session::begin(key, hello.to, now, rules), now, seq: 0, kind }
+        let session = Session::begin(key, hello.to, now, rules);
+        Self { session, now, seq: 0, kind, access: Access::closed() }
+    }
+
+    /// The same on an account that listens to these.
+    fn on(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    fn authority(&self, inbound: &Inbound) -> Authority {
+        self.access.authority(Caller::of(inbound, Some(Reach::Everywhere)))
     }
 
     fn tell(&mut self, event: Event) -> Vec<Effect> {
@@ -97,7 +110,8 @@ impl Talk {
     fn arrive(&mut self, mut inbound: Inbound) -> Vec<Effect> {
         self.seq += 1;
         inbound.to.chat.kind = self.kind;
-        self.tell(Event::Arrived { seq: Seq(self.seq), inbound, overtaken: 0 })
+        let by = self.authority(&inbound);
+        self.tell(Event::Arrived { seq: Seq(self.seq), inbound, overtaken: 0, by })
     }
 
     fn agent(&mut self, event: AgentEvent) -> Vec<Effect> {
@@ -117,6 +131,10 @@ impl Talk {
             ["press"] => {
                 let choice = ChoiceId::new(what).expect("a choice");
                 self.arrive(Inbound { kind: InboundKind::Pressed(choice), ..said("alice", "") })
+            }
+            [who, "presses"] => {
+                let choice = ChoiceId::new(what).expect("a choice");
+                self.arrive(Inbound { kind: InboundKind::Pressed(choice), ..said(who, "") })
             }
             ["restart"] => self.tell(Event::Restarted { ended: Ended::Cleanly }),
             ["crash"] => self.tell(Event::Restarted { ended: Ended::Abruptly }),
@@ -217,6 +235,7 @@ fn report(what: &str) -> AgentEvent {
         "calls" => AgentEvent::Calling { call: call() },
         "took" => AgentEvent::Took { seqs: vec![Seq(words.parse().expect("a number"))] },
         "asks" => AgentEvent::Asked(question(words)),
+        "begs" => AgentEvent::Asked(approval::question(words)),
         "returns" => {
             AgentEvent::Called { call: call(), output: String::new(), files: vec![], failed: false }
         }
@@ -245,6 +264,7 @@ fn question(text: &str) -> Question {
         call: CallId::literal("call"),
         text: text.into(),
         choices: vec![choice("q1", "Yes"), choice("q2", "No")],
+        approval: None,
     }
 }
 
@@ -274,6 +294,7 @@ fn print(effect: &Effect) -> String {
         Effect::Close { seq, closed } => match closed {
             Closed::Handled => format!("close {seq}"),
             Closed::Ignored(why) => format!("ignore {seq}: {why}"),
+            Closed::Denied(why) => format!("deny {seq}: {why}"),
             Closed::Quarantined(_) => format!("quarantine {seq}"),
         },
         Effect::Forward { seq, to } => format!("forward {seq} to {to}"),
@@ -308,6 +329,12 @@ fn print(effect: &Effect) -> String {
             ),
             act => format!("post {}: {act:?}", outbound.id.delivery),
         },
+        Effect::Replace(replacement) => format!(
+            "replace {} by {}: {}",
+            replacement.of.delivery, replacement.id.delivery, replacement.otherwise.text
+        ),
+        Effect::Attest(attested) => format!("attest {:?}", attested.what),
+        Effect::Grant(grant) => format!("grant {:?} to {}", grant.digest, grant.sender),
         Effect::Start(start) => format!(
             "start turn {}{}{}{}",
             start.turn.number,
@@ -320,7 +347,7 @@ fn print(effect: &Effect) -> String {
                 let text = steer.heard.as_ref().unwrap_or(&steer.message.text);
                 format!("tell turn {}: steer: {text}", turn.number)
             }
-            Word::Answer { answer, files } => {
+            Word::Answer { answer, files, .. } => {
                 let files: String = files.iter().map(|file| format!(" +{}", file.name)).collect();
                 format!("tell turn {}: {answer:?}{files}", turn.number)
             }

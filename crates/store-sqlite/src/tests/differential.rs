@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use talaria_model::{
-    Act, Cost, Entry, EntryBody, FileId, FileRef, InboundKind, MessageId, Receipt, Sender,
-    SenderId, Seq, SessionId, Source, TurnId, Usage,
+    AccountId, Act, ChatId, Cost, Entry, EntryBody, FileId, FileRef, InboundKind, MessageId,
+    Receipt, Sender, SenderId, Seq, SessionId, Source, Standing, TurnId, Usage,
 };
-use talaria_session::{Joins, Life, Origin, Phase, Retired, Waiting};
+use talaria_session::budget::{Day, Payer, Spent};
+use talaria_session::pairing::{Chance, GuestBook};
+use talaria_session::{Joins, Life, Origin, Phase, Retired, Strangers, Waiting};
 use talaria_store::contract::Harness;
 use talaria_store::{
-    Branch, Commit, Delivered, Dropped, JournalChange, JournalState, MemoryStore, Owner,
-    Retirement, Rewind, Settlement, Store, StoreError,
+    AuditDeed, Audited, Branch, Commit, Delivered, Dropped, GuestChange, JournalChange,
+    JournalState, MemoryStore, Owner, Retirement, Rewind, Settlement, Spending, Store, StoreError,
 };
 
 use super::seen::{Asked, seen};
@@ -40,6 +42,9 @@ enum Op {
     Rename(usize, u8),
     PutAway(usize, u8),
     Tell { chat: usize, delivery: u32 },
+    Deny(Vec<u8>),
+    Guests { account: usize, read: u8, seed: u8 },
+    Audit(u8),
 }
 
 /// Lives that a chat may have in a test.
@@ -147,6 +152,10 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Shrink),
         1 => (chat(), 0..LIVES).prop_map(|(chat, life)| Op::Rename(chat, life)),
         1 => (chat(), 0..LIVES).prop_map(|(chat, life)| Op::PutAway(chat, life)),
+        2 => prop::collection::vec(0..12u8, 0..3).prop_map(Op::Deny),
+        2 => (0..2usize, 0..4u8, any::<u8>())
+            .prop_map(|(account, read, seed)| Op::Guests { account, read, seed }),
+        1 => any::<u8>().prop_map(Op::Audit),
         1 => (chat(), 90..93u32).prop_map(|(chat, delivery)| Op::Tell { chat, delivery }),
     ]
 }
@@ -208,6 +217,7 @@ fn commit(steps: &Steps, now: i64) -> Commit {
             seq: Seq(1),
             from: alice(),
             to: address(&key),
+            standing: Standing::Unknown,
             message,
             joins: Joins::Burst,
         });
@@ -264,9 +274,18 @@ fn commit(steps: &Steps, now: i64) -> Commit {
         rewinds: steps.rewinds.iter().map(rewind).collect(),
         entries: steps.entries.iter().map(record).collect(),
         outbox: steps.outbox.iter().map(outbox).collect(),
+        spending: steps.entries.iter().map(|_| spending(steps.chat)).collect(),
         at: at(now),
         ..step(&session)
     }
+}
+
+/// Who speaks in a chat spends something.
+fn spending(chat: usize) -> Spending {
+    let (account, chat) = CHATS[chat];
+    let payer = Payer::Chat(AccountId::literal(account), ChatId::literal(chat));
+    let spent = Spent { messages: 1, tokens: 10, micros: 2 };
+    Spending { day: Day::numbered(0), payer, spent }
 }
 
 async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
@@ -330,6 +349,39 @@ async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
         Op::PutAway(chat, number) => {
             format!("{:?}", store.put_away(&life(*chat, *number)).await)
         }
+        Op::Deny(rows) => {
+            let rows: Vec<_> = rows.iter().map(|seq| Seq(u64::from(*seq))).collect();
+            format!("{:?}", store.deny(&rows, "put out").await)
+        }
+        Op::Guests { account, read, seed } => {
+            let chat = key(["one", "two"][*account], "c");
+            let mut book = GuestBook::default();
+            let asks = (&alice(), &address(&chat));
+            book.said(asks, "hello", Strangers::Pair, Chance([*seed; 32]), at(now));
+            let to = address(&chat);
+            let letter = post(&SessionId::literal("pairing"), &to, u32::from(*seed), 0);
+            let change = GuestChange {
+                account: chat.account,
+                read: u64::from(*read),
+                book,
+                outbox: vec![letter],
+                audited: vec![audited(*seed)],
+                at: at(now),
+            };
+            format!("{:?}", store.keep_guests(change).await)
+        }
+        Op::Audit(seed) => {
+            format!("{:?}", store.audit(at(now), vec![audited(*seed), audited(1)]).await)
+        }
+    }
+}
+
+fn audited(seed: u8) -> Audited {
+    Audited {
+        actor: "operator".into(),
+        deed: AuditDeed::ALL[usize::from(seed) % AuditDeed::ALL.len()],
+        subject: seed.to_string(),
+        detail: String::new(),
     }
 }
 

@@ -22,7 +22,7 @@ use talaria_model::{
     InboundKind, Message, Outbound, OutboundId, Sender, SenderId, Seq, SessionId, Source,
     Timestamp,
 };
-use talaria_session::{Event, Rules, Session, SessionKey, TurnInHand};
+use talaria_session::{Authority, Event, Rules, Session, SessionKey, TurnInHand};
 use talaria_store::contract::Harness;
 use talaria_store::{Commit, Store};
 use tempfile::TempDir;
@@ -107,7 +107,8 @@ fn inbound(key: &SessionKey, event: &str) -> Inbound {
 fn hand(session: &Session) -> TurnInHand {
     let mut session = session.clone();
     let inbound = inbound(&session.key, "first");
-    let event = Event::Arrived { seq: Seq(1), inbound, overtaken: 0 };
+    let by = Authority::none();
+    let event = Event::Arrived { seq: Seq(1), inbound, overtaken: 0, by };
     session.step(event, at(1));
     session.hand().cloned().expect("a message begins a turn")
 }

@@ -179,3 +179,22 @@ async fn a_sound_store_passes_its_check() {
     store.commit(recording(&session(&key("bot", "c")), 1, "hello")).await.expect("commits");
     assert_eq!(store.check().await, Ok(()));
 }
+
+#[tokio::test]
+async fn the_record_is_only_added_to() {
+    let folder = TempDir::new().expect("a folder");
+    let store = SqliteStore::open(folder.path()).expect("opens");
+    let audited = talaria_store::Audited {
+        actor: "operator".into(),
+        deed: talaria_store::AuditDeed::LetIn,
+        subject: "bot:ann".into(),
+        detail: String::new(),
+    };
+    store.audit(super::at(1), vec![audited]).await.expect("records");
+    drop(store);
+    let conn = Connection::open(folder.path().join("state.db")).expect("opens");
+    for sql in ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"] {
+        let refused = conn.execute(sql, []).expect_err(sql).to_string();
+        assert!(refused.contains("only added to"), "{refused}");
+    }
+}

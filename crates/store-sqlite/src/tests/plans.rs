@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex};
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, StatementStatus};
 use talaria_model::{MessageId, Receipt, Sender, SenderId, Seq, SessionId, Source};
+use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Origin, Retired, Session};
 use talaria_store::{
     Branch, Commit, Delivered, Dropped, JournalChange, JournalState, Name, Owner, Reading,
-    Retirement, Rewind, SearchScope, Settlement,
+    Retirement, Rewind, SearchScope, Settlement, Spending,
 };
 use tempfile::TempDir;
 
 use super::{address, at, inbound, key, post, recording, session};
 use crate::open::open_state;
 use crate::write::{Batch, Letter, Old, Step};
-use crate::{lives, past, read, write};
+use crate::{lives, past, read, spending, write};
 
 /// One message, from its arrival to the receipt of its answer, and everything that is read.
 fn one_message(conn: &Connection, chat: u32) {
@@ -47,8 +48,13 @@ fn one_message(conn: &Connection, chat: u32) {
     write::settle(conn, &outbound.id, &shown).expect("settles");
     session.phase = talaria_session::Phase::Idle;
     let outbox = vec![outbound.clone(), post(&session.id, &address(&key), 2, 0)];
-    let step = Commit { outbox, ..recording(&session, 2, "goodbye") };
+    let account = key.account.clone();
+    let payer = Payer::Sender(account, SenderId::literal("alice"));
+    let (day, spent) = (Day::numbered(1), Spent::messages(1));
+    let spending = vec![Spending { day, payer: payer.clone(), spent }];
+    let step = Commit { outbox, spending, ..recording(&session, 2, "goodbye") };
     Step::of(step).and_then(|step| step.write(conn)).expect("commits");
+    assert!(!spending::spent(conn, day, &payer).expect("reads").is_nothing());
     assert_eq!(read::parcels(conn, &address(&key), 10).expect("reads").len(), 2);
     write::attempt(conn, &outbound.id).expect("attempts");
     let delivered = Settlement::Delivered(Receipt { message: None, at: at(1) });

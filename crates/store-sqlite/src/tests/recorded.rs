@@ -12,13 +12,18 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use talaria_model::{
-    Act, CallId, ChatKind, Choice, ChoiceId, Cost, EntryBody, FileId, FileRef, InboundKind,
-    MessageId, Question, Receipt, SenderId, Seq, SessionId, Source, ThreadId, TurnId, Usage,
+    AccountId, Act, CallId, ChatId, ChatKind, Choice, ChoiceId, Cost, Digest, EntryBody, FileId,
+    FileRef, Grant, InboundKind, MessageId, Question, Receipt, Sender, SenderId, Seq, SessionId,
+    Source, Standing, ThreadId, TurnId, Usage,
 };
-use talaria_session::{Joins, Life, Origin, Phase, Retired, Rules, Session, TurnInHand, Waiting};
+use talaria_session::budget::{Day, Payer, Spent};
+use talaria_session::pairing::{Answer, Chance, GuestBook};
+use talaria_session::{
+    Joins, Life, Origin, Phase, Reach, Retired, Rules, Session, Strangers, TurnInHand, Waiting,
+};
 use talaria_store::{
-    Admitted, Branch, Commit, Delivered, Dropped, JournalChange, JournalState, MemoryStore, Owner,
-    Retirement, Rewind, Settlement, Store,
+    Admitted, AuditDeed, Audited, Branch, Commit, Delivered, Dropped, GuestChange, JournalChange,
+    JournalState, MemoryStore, Owner, Retirement, Rewind, Settlement, Spending, Store, Swap,
 };
 use tempfile::TempDir;
 
@@ -120,6 +125,7 @@ async fn live(store: &dyn Store) -> Asked {
                 seq: Seq(5),
                 from: alice(),
                 to: second.at.clone(),
+                standing: Standing::Unknown,
                 message: Default::default(),
                 joins: Joins::Burst,
             }],
@@ -135,9 +141,11 @@ async fn live(store: &dyn Store) -> Asked {
             call: CallId::literal("call-1"),
             text: "Which one?".into(),
             choices: vec![Choice { id: ChoiceId::literal("a"), label: "This".into() }],
+            approval: None,
         },
         since: at(1_400),
         expires: at(8_000),
+        sent: None,
     };
     store.commit(step(&second)).await.expect("commits");
     store.preview(&post(&second.id, &second.at, 1, 0)).await.expect("previews");
@@ -237,11 +245,87 @@ async fn lose(store: &dyn Store, session: &Session, asked: &mut Asked) {
     asked.keys.push(side);
 }
 
+/// What the fourth version knew besides: who was let in, and the record of it.
+async fn let_in(store: &dyn Store) {
+    let chat = key("one", "c");
+    let mut book = GuestBook::default();
+    let (sender, to) = (alice(), address(&chat));
+    book.issue(Reach::Everywhere, "operator", Chance([3; 32]), at(3_000)).expect("issues");
+    // What comes of that chance.
+    let code = "DDDDDDDD";
+    let answer = book.said((&sender, &to), code, Strangers::Pair, Chance([4; 32]), at(3_001));
+    assert!(matches!(answer, Answer::LetIn(_)), "{answer:?}");
+    let bob = Sender::named(SenderId::literal("bob"), "Bob");
+    book.said((&bob, &to), "hello", Strangers::Pair, Chance([5; 32]), at(3_002));
+    book.issue(Reach::Direct, "operator", Chance([6; 32]), at(3_003)).expect("issues");
+    let audited = |deed| Audited {
+        actor: "operator".into(),
+        deed,
+        subject: "one:alice".into(),
+        detail: "everywhere".into(),
+    };
+    let change = GuestChange {
+        account: chat.account,
+        read: 0,
+        book,
+        outbox: vec![post(&SessionId::literal("pairing"), &to, 1, 0)],
+        audited: vec![audited(AuditDeed::CodeIssued), audited(AuditDeed::LetIn)],
+        at: at(3_004),
+    };
+    assert_eq!(store.keep_guests(change).await, Ok(Swap::Done));
+    store.audit(at(3_005), vec![audited(AuditDeed::SettingsChanged)]).await.expect("records");
+}
+
+/// What the sixth version knew on top: what was approved for good, and its place in the record.
+async fn approve(store: &dyn Store) {
+    let grants = (1..3).map(|number| Grant {
+        digest: Digest::new([number; 32]),
+        tool: "run_program".into(),
+        account: AccountId::literal("one"),
+        sender: SenderId::literal("alice"),
+        by: SenderId::literal("bob"),
+        shown: format!("May I call it {number} times?"),
+        at: at(3_006),
+    });
+    let audited = Audited {
+        actor: "one:bob".into(),
+        deed: AuditDeed::Approved,
+        subject: "one:alice".into(),
+        detail: "run_program, for good".into(),
+    };
+    let step = step(&session(&key("one", "approves")));
+    let commit = Commit { grants: grants.collect(), audited: vec![audited], ..step };
+    store.commit(commit).await.expect("commits");
+}
+
+/// What the seventh version knew on top: what was spent in a day.
+async fn spend(store: &dyn Store) {
+    let account = AccountId::literal("one");
+    let spent = Spent { messages: 1, tokens: 1_200, micros: 34 };
+    let spending = [
+        Payer::Person("Alice".into()),
+        Payer::Sender(account.clone(), SenderId::literal("bob")),
+        Payer::Chat(account, ChatId::literal("c")),
+    ];
+    let spending = spending.map(|payer| Spending { day: Day::numbered(20_000), payer, spent });
+    let step = step(&session(&key("one", "spends")));
+    store.commit(Commit { spending: spending.into(), ..step }).await.expect("commits");
+}
+
 /// Everything that a version of this number knew.
 async fn live_as(store: &dyn Store, version: usize) -> Asked {
     let mut asked = live(store).await;
     if version >= 3 {
         live_on(store, &mut asked).await;
+    }
+    if version >= 5 {
+        let_in(store).await;
+    }
+    if version >= 6 {
+        approve(store).await;
+    }
+    if version >= 7 {
+        spend(store).await;
     }
     asked
 }
@@ -349,7 +433,8 @@ pub(super) fn dump(conn: &Connection) -> String {
         }
     }
     for (_, create) in text(&format!(
-        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND {named} ORDER BY rowid"
+        "SELECT name, sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND {named}
+         ORDER BY rowid"
     )) {
         writeln!(sql, "{create};").expect("a string takes everything");
     }

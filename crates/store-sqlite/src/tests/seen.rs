@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use talaria_model::{AccountId, Address, FileId, SessionId, Timestamp};
 use talaria_session::SessionKey;
+use talaria_session::budget::Day;
 use talaria_store::{Owner, Reading, SearchScope, Spoken, Store, Wanted};
 
 /// What to ask about.
@@ -91,6 +92,7 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
     accounts.dedup();
     for account in &accounts {
         line(&format!("cursor of {account}"), &store.cursor(account).await);
+        line(&format!("guests of {account}"), &store.guests(account).await);
         let denied = store.denied(account, talaria_model::Timestamp::default(), 3).await;
         line(&format!("denied on {account}"), &denied);
         line(
@@ -127,6 +129,12 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
             line(&format!("{name} in {scope:?}"), &store.named(scope, name, 10).await);
         }
     }
+    line("audited", &store.audited(0, 100).await);
+    line("grants", &store.grants(100).await);
+    for day in [0, 20_000] {
+        line("spent", &store.spending(Day::numbered(day), 100).await);
+    }
+    line("more audited", &store.audited(1, 2).await);
     for since in [0, 20, 40].map(Timestamp::from_millis) {
         line(&format!("active since {since:?}"), &store.active_since(since, None, 100).await);
         line(&format!("quiet since {since:?}"), &store.quiet_since(since, None, 100).await);

@@ -4,7 +4,9 @@
 //! again without closing, as a process does that was killed.
 #![allow(missing_docs, reason = "a test's name is its sentence")]
 
+mod approvals;
 mod files;
+mod guests;
 mod journal;
 mod keeping;
 mod lives;
@@ -12,13 +14,16 @@ mod outbox;
 mod past;
 mod search;
 mod sessions;
+mod spending;
 mod world;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use approvals::*;
 pub use files::*;
+pub use guests::*;
 pub use journal::*;
 pub use keeping::*;
 pub use lives::*;
@@ -26,6 +31,7 @@ pub use outbox::*;
 pub use past::*;
 pub use search::*;
 pub use sessions::*;
+pub use spending::*;
 
 use crate::Store;
 
@@ -97,6 +103,18 @@ macro_rules! store_contract {
                 settling_what_is_not_there_changes_nothing
                 undelivered_addresses_are_found_page_by_page
 
+                what_is_approved_for_good_is_written_with_the_step_and_stays
+                what_a_step_says_for_the_record_is_written_with_it
+                what_is_approved_twice_is_there_once
+                what_is_revoked_is_gone_at_once
+                only_so_much_is_approved_for_good
+                a_delivered_parcel_is_known_by_the_message_that_shows_it
+
+                what_is_spent_is_added_up_with_the_steps_that_spend_it
+                what_is_spent_is_told_apart_by_who_spends_it
+                a_step_that_is_refused_spends_nothing
+                old_days_are_forgotten
+
                 a_file_is_needed_until_its_message_has_been_answered
                 a_file_is_needed_until_it_is_delivered
                 a_file_is_needed_while_a_branch_that_has_it_takes_a_turn
@@ -139,6 +157,11 @@ macro_rules! store_contract {
                 lives_are_listed_by_last_use_for_whom_they_belong_to
                 a_life_is_named_by_its_id_or_title_and_by_the_beginning_of_one
                 a_life_is_renamed
+
+                a_guest_book_comes_back_as_it_was
+                whoever_read_an_older_guest_book_changes_nothing
+                what_is_recorded_stays_in_order_and_holds_together
+                a_row_of_somebody_who_was_put_out_is_denied
 
                 sessions_that_may_be_over_are_found_page_by_page
                 tries_to_put_a_life_away_are_counted

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use talaria_model::{
     CallId, Choice, ChoiceId, Cost, Entry, EntryBody, FileId, FileRef, Message, MessageId,
-    Question, Seq, SessionId, Shown, ToolCall, TurnId, Usage,
+    Question, Seq, SessionId, Shown, Standing, ToolCall, TurnId, Usage,
 };
 use talaria_session::{Joins, Phase, SessionKey, Waiting};
 
@@ -17,7 +17,9 @@ use crate::{Commit, Counts, JournalState, Settlement, Store, StoreError};
 
 fn held(seq: u64, key: &SessionKey) -> Waiting {
     let message = Message { text: format!("held {seq}"), ..Message::default() };
-    Waiting { seq: Seq(seq), from: alice(), to: address(key), message, joins: Joins::Nothing }
+    let standing = Standing::ByRole;
+    let (from, to) = (alice(), address(key));
+    Waiting { seq: Seq(seq), from, to, standing, message, joins: Joins::Nothing }
 }
 
 pub async fn a_session_comes_back_as_it_was_in_every_phase(harness: &dyn Harness) {
@@ -34,8 +36,10 @@ pub async fn a_session_comes_back_as_it_was_in_every_phase(harness: &dyn Harness
         call: CallId::literal("ask"),
         text: "Which?".into(),
         choices: vec![Choice { id: ChoiceId::literal("a"), label: "This".into() }],
+        approval: None,
     };
-    let asking = Phase::Asking { hand: busy.clone(), question, since: at(3), expires: at(9) };
+    let (hand, since, expires) = (busy.clone(), at(3), at(9));
+    let asking = Phase::Asking { hand, question, since, expires, sent: None };
     let interrupting = Phase::Interrupting(busy.clone());
     let thinking = Phase::Thinking(busy.clone());
     for phase in [Phase::Idle, thinking, asking, interrupting, Phase::Stopping(busy)] {

@@ -7,7 +7,7 @@ use talaria_model::{
     Inbound, InboundKind, Message, MessageId, Outbound, OutboundId, Receipt, Sender, SenderId, Seq,
     SessionId, Source, Timestamp, Usage,
 };
-use talaria_session::{Event, Origin, Phase, Rules, Session, SessionKey, TurnInHand};
+use talaria_session::{Authority, Event, Origin, Phase, Rules, Session, SessionKey, TurnInHand};
 
 use crate::{
     Admitted, Commit, Delivered, JournalChange, JournalState, Owner, Parcel, ParcelState,
@@ -104,7 +104,8 @@ pub(super) fn thinking(session: &Session) -> Phase {
 pub(super) fn hand(session: &Session) -> TurnInHand {
     let mut session = session.clone();
     let inbound = said(&session.key, "first", "hello");
-    let event = Event::Arrived { seq: Seq(1), inbound, overtaken: 0 };
+    let by = Authority::none();
+    let event = Event::Arrived { seq: Seq(1), inbound, overtaken: 0, by };
     session.step(event, at(1));
     session.hand().cloned().expect("a message begins a turn")
 }

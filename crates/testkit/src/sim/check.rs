@@ -6,13 +6,14 @@ use std::fmt;
 use std::time::Duration;
 
 use talaria_model::{
-    Act, Address, ChatKind, Content, Draft, Entry, EntryBody, InboundKind, KnownBy, Message,
-    OutboundId, Reading, Sender, SenderId, Seq, SessionId, Timestamp, TurnId,
+    Act, Address, Approval, ChatKind, Consent, Content, Draft, Entry, EntryBody, InboundKind,
+    KnownBy, Lasting, Message, OutboundId, Reading, Sender, SenderId, Seq, SessionId, Timestamp,
+    TurnId,
 };
-use talaria_session::{Access, SessionKey};
+use talaria_session::{Policy, Room, SessionKey, Surface};
 use talaria_store::{JournalState, Settlement};
 
-use super::{Asking, Hears, Ledger, Row, SHORT_MARK, Shown, Truth, Vendor, World};
+use super::{Approved, Asking, Deed, Hears, Ledger, Row, SHORT_MARK, Shown, Truth, Vendor, World};
 use crate::{Token, mentioned};
 
 /// What has to hold whatever happens.
@@ -310,7 +311,9 @@ impl Judge<'_> {
                 found.add(Invariant::Reply, format!("{turn} was left off for nothing: {text:?}"));
             }
             let failed = failed || left_off;
-            let is_asked = text.starts_with("Which one for") || text.starts_with("What about");
+            let is_asked = text.starts_with("Which one for")
+                || text.starts_with("What about")
+                || text.starts_with("⚠️ May I call");
             if is_whole && !failed && !tokens.is_subset(&answered) {
                 let missing: Vec<_> = tokens.difference(&answered).collect();
                 found.add(
@@ -369,18 +372,41 @@ impl Judge<'_> {
             let attempts = self.ledger.attempts.get(id).copied().unwrap_or_default();
             let place = format!("{to:?}");
             vendor.truth(|truth| {
+                // What takes the place of something said before is seen there, unless it could not be.
+                let in_place = |shown: &Shown| {
+                    content.replaces.as_ref() == Some(&shown.by) && says(&shown.content, content)
+                };
                 let copies: Vec<&Shown> =
-                    truth.shown.iter().filter(|shown| shown.by == *id).collect();
+                    truth.shown.iter().filter(|shown| shown.by == *id || in_place(shown)).collect();
+                let successor =
+                    self.ledger.parcels.iter().find_map(|later| match &later.outbound.act {
+                        Act::Post(content) if content.replaces.as_ref() == Some(id) => {
+                            Some((&later.outbound.id, content))
+                        }
+                        _ => None,
+                    });
+                // Where changes are refused again and again, it is removed, and all of it said anew.
+                let is_said_anew = successor.is_some_and(|(later, content)| {
+                    let said = |shown: &Shown| shown.by == *later && says(&shown.content, content);
+                    truth.shown.iter().any(said)
+                });
+                let successor = successor.map(|(_, content)| content);
                 if *content == Content::default() {
                     return self.withdrawn(id, &copies, truth, found);
                 }
                 // What still grows is not whole, however much of it is there.
                 let grows =
                     |shown: &Shown| !cursor.is_empty() && shown.content.text.contains(cursor);
-                let whole = |shown: &&&Shown| says(&shown.content, content) && !grows(shown);
+                let whole = |shown: &&&Shown| {
+                    let says = says(&shown.content, content)
+                        || successor.is_some_and(|later| says(&shown.content, later));
+                    says && !grows(shown)
+                };
                 let doubtful = truth.doubtful.get(id).copied().unwrap_or_default();
                 match self.ledger.settled.get(id) {
-                    Some(Settlement::Delivered(_)) if !copies.iter().any(|shown| whole(&shown)) => {
+                    Some(Settlement::Delivered(_))
+                        if !is_said_anew && !copies.iter().any(|shown| whole(&shown)) =>
+                    {
                         let seen: Vec<_> = copies.iter().map(|shown| &shown.content.text).collect();
                         found.add(
                             Invariant::Reply,
@@ -412,7 +438,12 @@ impl Judge<'_> {
                 }
                 let delivered =
                     matches!(self.ledger.settled.get(id), Some(Settlement::Delivered(_)));
-                let unmarked = copies.iter().filter(|shown| !shown.is_marked()).count();
+                // A repeat that was marked says by now what became of the question, without the mark.
+                let concluded = |shown: &Shown| {
+                    shown.was_marked && successor.is_some_and(|later| says(&shown.content, later))
+                };
+                let unmarked =
+                    copies.iter().filter(|shown| !shown.is_marked() && !concluded(shown)).count();
                 if unmarked > 1 {
                     found.add(
                         Invariant::NoSilentDuplicate,
@@ -620,7 +651,11 @@ impl Judge<'_> {
             return false;
         };
         let is_theirs = key.kind == ChatKind::Dm || key.member.as_ref() == Some(&origin.from);
-        let mut there = self.ledger.rows.values().filter(|row| row.inbound.to == *at);
+        // Meddlers say yes and no to what others are asked, and look for nothing.
+        let mut there =
+            self.ledger.rows.values().filter(|row| {
+                row.inbound.to == *at && row.inbound.from.id.as_str() != super::MEDDLER
+            });
         at.chat.kind == ChatKind::Dm
             && is_theirs
             && there.all(|row| {
@@ -670,7 +705,10 @@ impl Judge<'_> {
                     format!("{} is done in the name of {}", deed.call, deed.from),
                 );
             }
-            if matches!(deed.tool, "pay" | "check") {
+            if deed.tool == "spend" {
+                self.approved(deed, found);
+            }
+            if matches!(deed.tool, "pay" | "check" | "spend") {
                 *done.entry((&deed.turn, deed.call.to_string())).or_default() += 1;
             }
         }
@@ -678,6 +716,38 @@ impl Judge<'_> {
             if times > 1 {
                 found.add(Invariant::Tools, format!("{call} of {turn} is done {times} times"));
             }
+        }
+    }
+
+    /// What has to be approved is done only after a yes to exactly that, by the one in whose name it is
+    /// done.
+    fn approved(&self, deed: &Deed, found: &mut Findings) {
+        let mut approvals = self.ledger.approvals.iter().enumerate();
+        let of_deed =
+            |(_, known): &(usize, &Approved)| known.turn == deed.turn && known.call == deed.call;
+        let Some((place, yes)) = approvals.find(of_deed) else {
+            let what = format!("{} of {} was never approved", deed.call, deed.turn);
+            return found.add(Invariant::Authority, what);
+        };
+        let price = deed.price.as_deref().unwrap_or_default();
+        if !yes.text.contains(&format!("\"{price}\"")) {
+            let what = format!("{} is done at {price}, approved was {:?}", deed.call, yes.text);
+            found.add(Invariant::Authority, what);
+        }
+        let is_theirs = match &yes.by {
+            Some(by) => *by == deed.from,
+            None => self.ledger.approvals[..place].iter().any(|before| {
+                let holds = match before.consent {
+                    Consent::Once => false,
+                    Consent::Session => before.approval.digest == yes.approval.digest,
+                    Consent::Always => before.approval.lasting == lasting(&yes.approval),
+                };
+                holds && before.from == deed.from && before.by.as_ref() == Some(&deed.from)
+            }),
+        };
+        if !is_theirs {
+            let what = format!("{} is done for {}, approved by {:?}", deed.call, deed.from, yes.by);
+            found.add(Invariant::Authority, what);
         }
     }
 
@@ -725,10 +795,11 @@ impl Judge<'_> {
             for (seq, row) in
                 self.ledger.rows.iter().filter(|(_, row)| row.key.account == vendor.account())
             {
-                let may = match access {
-                    Access::Operator | Access::Everyone => true,
-                    Access::Only(listed) => listed.contains(&row.inbound.from.id),
-                };
+                // By the lists alone: what the gateway itself goes by is what is looked at here.
+                let here = access.of(Room::of(row.inbound.to.chat.kind));
+                let may = access.surface == Surface::Own
+                    || here.policy == Policy::Open
+                    || access.listed.contains(&row.inbound.from.id);
                 let denied = matches!(row.states[..], [JournalState::Denied(_)]);
                 if may == denied {
                     found.add(
@@ -814,6 +885,14 @@ fn notice(entry: &Entry) -> Option<&OutboundId> {
     }
 }
 
+/// What could be approved for good when it was first asked about.
+fn lasting(approval: &Approval) -> Lasting {
+    match approval.lasting {
+        Lasting::Granted(digest) => Lasting::Possible(digest),
+        lasting => lasting,
+    }
+}
+
 /// The session that a side session is beside.
 fn main(key: &SessionKey) -> SessionKey {
     SessionKey { side: None, ..key.clone() }
@@ -848,11 +927,16 @@ fn says(shown: &Content, decided: &Content) -> bool {
         || letters(unmarked) == letters(&decided.text)
         || letters(unmarked)
             == letters(&talaria_render::plain(&talaria_render::parse(&decided.text)));
-    // Buttons that are refused are sent again as a list that names them all.
+    // Buttons that are refused are sent again as a list that names them all. A text that has no room
+    // beside it ends in a sign that it goes on.
     let is_list = shown.reading == Reading::AsItIs && shown.choices.is_empty();
+    let is_told = match unmarked.split_once("…\n\n1. ") {
+        Some((beginning, _)) => letters(&decided.text).starts_with(&letters(beginning)),
+        None => letters(unmarked).starts_with(&letters(&decided.text)),
+    };
     let is_listed = is_list
         && !decided.choices.is_empty()
-        && letters(unmarked).starts_with(&letters(&decided.text))
+        && is_told
         && decided.choices.iter().all(|choice| unmarked.contains(&choice.label));
     shown.files == decided.files && (same_text && shown.choices == decided.choices || is_listed)
 }

@@ -131,6 +131,12 @@ pub const SCENARIOS: &[Scenario] = &[
     told("unsafe tool", &[(500, Does::Says("pay"))]),
     told("question", &[(500, Does::Says("choose"))]),
     Scenario { answers: Answers::No, ..told("question expires", &[(500, Does::Says("choose"))]) },
+    told("approval", &[(500, Does::Says("spend"))]),
+    Scenario { answers: Answers::No, ..told("approval expires", &[(500, Does::Says("spend"))]) },
+    told(
+        "stop while asked to approve",
+        &[(500, Does::Says("spend")), (4200, Does::Commands("/stop")), (5000, Does::Says(""))],
+    ),
     told("turn deadline", &[(500, Does::Says("hang")), (1000, Does::Says(""))]),
     told("stop early", &[(500, Does::Says("")), (1200, Does::Commands("/stop"))]),
     told("stop before the end", &[(500, Does::Says("")), (3999, Does::Commands("/stop"))]),
@@ -278,6 +284,8 @@ impl Scenario {
             PLATFORMS.iter().find(|(name, ..)| *name == platform).copied().unwrap_or(PLATFORMS[0]);
         let mut world = World::empty(keeps).with_model();
         world.add_bursting("main", can, hears, BURSTS);
+        // Who only came in with everybody may approve nothing.
+        world.accounts[0].1.listed = [SenderId::literal("alice")].into();
         if disk == Disk::Stalling {
             world.disk.answers_late(Verb::Commit, Duration::from_secs(2));
         }
@@ -288,6 +296,7 @@ impl Scenario {
         }
         world.manner.streaming.fresh_final_after = Some(Duration::from_secs(1));
         world.rules.question_limit = Duration::from_secs(60);
+        world.rules.approvals.limit = Duration::from_secs(60);
         world.rules.turn_limit = Duration::from_secs(90);
         world.rules.busy = self.busy;
         let mut telling = Telling {
@@ -320,8 +329,7 @@ impl Scenario {
                 (End::Over, Some(Ended::ForReload)) => {
                     telling.said.stops += 1;
                     telling.reloaded = true;
-                    let listed = BTreeSet::from([SenderId::literal("alice")]);
-                    world.accounts[0].1 = Access::Only(listed);
+                    world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
                 }
                 (End::Over, Some(Ended::Rested)) => break,
                 (End::Over, Some(Ended::Restless(counts))) => {
@@ -502,7 +510,10 @@ impl Telling {
             return;
         }
         let questions: Vec<_> = life.vendor.truth(|truth| {
-            let asks = truth.shown.iter().filter(|shown| shown.content.text.contains("Which one"));
+            let asks = truth.shown.iter().filter(|shown| {
+                let text = &shown.content.text;
+                text.contains("Which one") || text.contains("May I call")
+            });
             asks.map(|shown| shown.content.clone()).collect()
         });
         for question in questions {

@@ -9,13 +9,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{
-    AccountId, Address, Entry, FileId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
+    Seq, SessionId, Timestamp,
 };
+use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, Commit, Counts, Delivered, Failed, Found, Kept, Leave, Life, MemoryStore, Named,
-    Parcel, Reading, Recorded, Rewound, SearchScope, Settlement, Store, StoreError, Summary,
-    Totals, Untold, Use, Wanted,
+    Admitted, AuditRow, Audited, Commit, Counts, Delivered, Failed, Found, GuestChange, Guests,
+    Kept, Leave, Life, MemoryStore, Named, Parcel, Reading, Recorded, Rewound, SearchScope,
+    Settlement, Store, StoreError, Summary, Swap, Totals, Untold, Use, Wanted,
 };
 use tokio::sync::watch;
 
@@ -46,6 +48,11 @@ pub enum Verb {
     Rename,
     Watched,
     PutAway,
+    Deny,
+    Guests,
+    KeepGuests,
+    Granted,
+    Spent,
 }
 
 /// A disk. Clones are the same one, before and after a crash.
@@ -318,6 +325,29 @@ impl Store for Disk {
         self.write(Verb::Amend, write, |ledger, ()| ledger.amend(seq, inbound)).await
     }
 
+    async fn deny(&self, rows: &[Seq], reason: &str) -> Result<(), StoreError> {
+        let write = self.kept.deny(rows, reason);
+        self.write(Verb::Deny, write, |ledger, ()| ledger.deny(rows, reason)).await
+    }
+
+    async fn guests(&self, account: &AccountId) -> Result<Guests, StoreError> {
+        self.read(Verb::Guests, self.kept.guests(account)).await
+    }
+
+    async fn keep_guests(&self, change: GuestChange) -> Result<Swap, StoreError> {
+        let asked = change.clone();
+        let write = self.kept.keep_guests(change);
+        self.write(Verb::KeepGuests, write, |ledger, swap| ledger.keep_guests(&asked, *swap)).await
+    }
+
+    async fn audit(&self, at: Timestamp, audited: Vec<Audited>) -> Result<(), StoreError> {
+        at_once(self.kept.audit(at, audited))
+    }
+
+    async fn audited(&self, after: u64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
+        at_once(self.kept.audited(after, limit))
+    }
+
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {
         at_once(self.kept.cursor(account))
     }
@@ -357,6 +387,34 @@ impl Store for Disk {
     async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError> {
         let write = self.kept.settle(id, settlement.clone());
         self.write(Verb::Settle, write, |ledger, ()| ledger.settle(id, settlement)).await
+    }
+
+    async fn shown(&self, id: &OutboundId) -> Result<Option<MessageId>, StoreError> {
+        at_once(self.kept.shown(id))
+    }
+
+    async fn is_granted(&self, digest: &Digest) -> Result<bool, StoreError> {
+        self.read(Verb::Granted, self.kept.is_granted(digest)).await
+    }
+
+    async fn grants(&self, limit: usize) -> Result<Vec<Grant>, StoreError> {
+        at_once(self.kept.grants(limit))
+    }
+
+    async fn revoke_grant(&self, digest: &Digest) -> Result<bool, StoreError> {
+        at_once(self.kept.revoke_grant(digest))
+    }
+
+    async fn spent(&self, day: Day, payer: &Payer) -> Result<Spent, StoreError> {
+        self.read(Verb::Spent, self.kept.spent(day, payer)).await
+    }
+
+    async fn spending(&self, day: Day, limit: usize) -> Result<Vec<(Payer, Spent)>, StoreError> {
+        at_once(self.kept.spending(day, limit))
+    }
+
+    async fn forget_spending(&self, before: Day) -> Result<u64, StoreError> {
+        at_once(self.kept.forget_spending(before))
     }
 
     async fn parcels(&self, to: &Address, limit: usize) -> Result<Vec<Parcel>, StoreError> {

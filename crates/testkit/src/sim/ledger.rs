@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use talaria_model::{
-    AccountId, Entry, EntryBody, EventId, Inbound, Outbound, OutboundId, Seq, SessionId, Timestamp,
-    TurnId,
+    AccountId, Answer, Approval, CallId, Consent, Entry, EntryBody, EventId, Inbound, Outbound,
+    OutboundId, SenderId, Seq, SessionId, Timestamp, TurnId,
 };
-use talaria_session::{Phase, SessionKey};
+use talaria_session::{Phase, Session, SessionKey};
 use talaria_store::{
-    Admitted, Branch, Commit, Delivered, Dropped, JournalState, Leave, Settlement, withdrawn,
+    Admitted, Branch, Commit, Delivered, Dropped, GuestChange, JournalState, Leave, Settlement,
+    Swap, withdrawn,
 };
 
 /// All writes.
@@ -45,6 +46,26 @@ pub struct Ledger {
     pub attempts: BTreeMap<OutboundId, u32>,
     /// What became of each parcel in the end.
     pub settled: BTreeMap<OutboundId, Settlement>,
+    /// Every yes to something that was asked about, in order.
+    pub approvals: Vec<Approved>,
+}
+
+/// A yes to something that was asked about.
+pub struct Approved {
+    /// The turn that asked.
+    pub turn: TurnId,
+    /// In whose name.
+    pub from: SenderId,
+    /// The call.
+    pub call: CallId,
+    /// What exactly.
+    pub approval: Approval,
+    /// What was shown of it.
+    pub text: String,
+    /// For how long the yes holds.
+    pub consent: Consent,
+    /// Who said it; none where it had been said before.
+    pub by: Option<SenderId>,
 }
 
 /// A journal row.
@@ -114,6 +135,12 @@ impl Ledger {
                 row.states.push(JournalState::Ignored(reason.clone()));
             }
         }
+        let handled: Vec<Seq> = asked
+            .journal
+            .iter()
+            .filter(|change| change.state == JournalState::Handled)
+            .map(|change| change.seq)
+            .collect();
         for change in asked.journal {
             line.push_str(&format!(" {}={}", change.seq, short(&change.state)));
             if let JournalState::Bound(turn) = &change.state {
@@ -125,6 +152,10 @@ impl Ledger {
             if let Some(row) = self.rows.get_mut(&change.seq) {
                 row.states.push(change.state);
             }
+        }
+        if let Some(approved) = self.approved(&asked.session, &handled) {
+            line.push_str(" approved");
+            self.approvals.push(approved);
         }
         for (session, entry) in asked.entries {
             line.push_str(&format!(" +{}:{}", entry.number, kind(&entry.body)));
@@ -140,6 +171,46 @@ impl Ledger {
             }
         }
         self.line = Some(line);
+    }
+
+    pub(super) fn deny(&mut self, rows: &[Seq], reason: &str) {
+        for seq in rows {
+            if let Some(row) = self.rows.get_mut(seq)
+                && row.states.last() == Some(&JournalState::Unread)
+            {
+                row.states.push(JournalState::Denied(reason.to_owned()));
+            }
+        }
+        self.line = Some(format!("{rows:?}: {reason}"));
+    }
+
+    /// What strangers are told is decided by no session.
+    pub(super) fn keep_guests(&mut self, change: &GuestChange, swap: Swap) {
+        if swap == Swap::Done {
+            change.outbox.iter().for_each(|outbound| self.tell(outbound));
+        }
+        self.line = Some(format!("{} {swap:?}", change.account));
+    }
+
+    /// The yes that a step brought, if it is new. The rows that the step dealt with say whose it is.
+    fn approved(&self, session: &Session, handled: &[Seq]) -> Option<Approved> {
+        let hand = session.hand()?;
+        let answered = hand.answered.as_ref()?;
+        let approval = answered.question.approval.as_deref()?.clone();
+        let Answer::Approved { consent, .. } = answered.answer else { return None };
+        let call = answered.question.call.clone();
+        let known =
+            self.approvals.iter().any(|known| known.turn == hand.turn && known.call == call);
+        let by = handled.first().and_then(|seq| self.rows.get(seq));
+        (!known).then(|| Approved {
+            turn: hand.turn.clone(),
+            from: hand.from.id.clone(),
+            call,
+            approval,
+            text: answered.question.text.clone(),
+            consent,
+            by: by.map(|row| row.inbound.from.id.clone()),
+        })
     }
 
     /// A notice is a parcel that no session decided.

@@ -17,10 +17,13 @@ mod world;
 
 use crate::Dice;
 
+/// Somebody who answers what others were asked.
+const MEDDLER: &str = "meddler";
+
 pub use check::{Circumstances, Invariant, Origin, Problem, problems};
 pub use disk::{Disk, Moody, Verb};
 pub use files::Files;
-pub use ledger::{Decided, Ledger, Row};
+pub use ledger::{Approved, Decided, Ledger, Row};
 pub use log::{Keeps, Log};
 pub use model::{Asking, Deed, Model, Moods};
 pub use points::{Alive, Moment, Points};

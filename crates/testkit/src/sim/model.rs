@@ -3,8 +3,8 @@
 //!
 //! What a person says may hold words that the model acts upon, each in a call of its own before it
 //! answers: `pay` (must not happen twice), `put` (may), `check` (can say whether it happened), `look`
-//! (only looks), `draw` (makes a file), `hang` (never ends), `choose` and `wonder` (ask the person),
-//! `long` (a long answer). Its answer repeats what it heard.
+//! (only looks), `draw` (makes a file), `hang` (never ends), `choose` and `wonder` (ask the person), `spend`
+//! (must not happen twice, nor without a yes to what it costs at that moment), `long` (a long answer). Its answer repeats what it heard.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,9 +14,9 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
-    Agent, Automatic, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, Part, Prompt,
-    PromptMessage, Provider, ProviderError, Roots, Settings, Sight, Tool, ToolError, ToolOutput,
-    ToolScope, ToolSpec, Toolbox, tools,
+    Agent, Automatic, Budget, BuiltIn, Danger, Delta, Deltas, EffectClass, FinishReason, Gravity,
+    Part, Prompt, PromptMessage, Provider, ProviderError, Refused, Roots, Settings, Sight, Tool,
+    ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Wraps, tools,
 };
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::StoredAttachments;
@@ -38,6 +38,8 @@ pub struct Deed {
     pub call: CallId,
     /// In whose name.
     pub from: SenderId,
+    /// What it came to, where that changes from one moment to the next.
+    pub price: Option<String>,
 }
 
 /// What was asked of the model.
@@ -93,7 +95,11 @@ struct Mind {
 }
 
 /// What the model is to do with one thing that was said.
-const VERBS: [&str; 8] = ["pay", "put", "check", "look", "draw", "hang", "choose", "wonder"];
+const VERBS: [&str; 9] =
+    ["pay", "put", "check", "look", "draw", "hang", "choose", "wonder", "spend"];
+
+/// How long a price holds.
+const PRICE_HOLDS: i64 = 60_000;
 
 impl Model {
     /// A model that behaves, and says twelve letters every half second.
@@ -150,6 +156,7 @@ impl Model {
         let toolbox = Toolbox::default()
             .with(tools::Ask)
             .with(tool("pay", EffectClass::Unsafe, moment))
+            .with(tool("spend", EffectClass::Unsafe, moment))
             .with(tool("put", EffectClass::Idempotent, moment))
             .with(tool("check", EffectClass::Queryable, moment))
             .with(tool("look", EffectClass::Pure, moment))
@@ -162,6 +169,7 @@ impl Model {
             // A summary is written by a model that reads; this one only repeats.
             budget: Budget { automatic: Automatic::Off, ..Budget::default() },
             roots: Roots::default(),
+            refused: Refused::default(),
         };
         let attachments = Arc::new(StoredAttachments(Arc::new(self.0.files.clone())));
         let clock = Arc::new(clock.clone());
@@ -258,6 +266,7 @@ impl Read {
                         ("ask", String::new(), json!({ "question": format!("What about {text}?") }))
                     }
                     "pay" => ("pay", format!("First I pay for {text}, then I tell."), json!({})),
+                    "spend" => ("spend", String::new(), json!({ "for": about })),
                     other => (other, String::new(), json!({})),
                 };
                 let (tool, arguments) = (tool.to_owned(), arguments.to_string());
@@ -435,6 +444,11 @@ impl Doing {
     fn output(&self) -> String {
         format!("{} is done", self.name)
     }
+
+    /// What it costs at this moment.
+    fn price(&self) -> String {
+        format!("price{}", self.model.0.ground.time.now().as_millis() / PRICE_HOLDS)
+    }
 }
 
 #[async_trait]
@@ -448,8 +462,21 @@ impl Tool for Doing {
         self.effect
     }
 
+    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+        if self.name != "spend" {
+            return Ok(Gravity::Harmless);
+        }
+        let about = arguments["for"].as_str().unwrap_or_default();
+        Ok(Gravity::Asks(Danger {
+            what: format!("spends for {about}"),
+            resolved: json!({ "for": about, "price": self.price() }),
+            wraps: Wraps::Nothing,
+        }))
+    }
+
     async fn call(&self, _: Value, scope: ToolScope) -> Result<ToolOutput, ToolError> {
         let ground = &self.model.0.ground;
+        let price = (self.name == "spend").then(|| self.price());
         SystemClock.sleep(self.takes / 2).await;
         ground.points.pass(format!("before {} does it", scope.call)).await;
         let deed = Deed {
@@ -457,6 +484,7 @@ impl Tool for Doing {
             turn: scope.turn.clone(),
             call: scope.call.clone(),
             from: scope.from.id.clone(),
+            price,
         };
         self.model.lock().deeds.push(deed);
         ground.points.pass(format!("after {} did it", scope.call)).await;

@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
 use talaria_gateway::{
-    AccountPlan, AccountStatus, Ears, Finalizer, Gateway, Limits, Manner, Mouth, NoSteward, Parts,
+    AccountPlan, AccountStatus, Ears, Entropy, Finalizer, Gateway, Limits, Manner, Mouth,
+    NoSteward, Parts,
 };
 use talaria_model::{
     Address, Capabilities, Edits, Idempotency, Markup, TextLimit, Timestamp, Unit,
@@ -89,6 +91,8 @@ pub struct World {
     pub ears: Option<Ears>,
     /// What speaks.
     pub mouth: Option<Mouth>,
+    /// Where pairing codes come from: the same ones every time.
+    pub entropy: Entropy,
     /// What is bounded by how much.
     pub limits: Limits,
     /// The clock of the machine.
@@ -145,6 +149,7 @@ impl World {
             finalizers: Vec::new(),
             ears: None,
             mouth: None,
+            entropy: countable(),
             limits: Limits::default(),
             clock: WallClock::new(ground.time.clone(), ground.points.clone()),
             opens: None,
@@ -177,7 +182,7 @@ impl World {
     /// Adds an account on a vendor of its own that is heard like this.
     pub fn add_hearing(&mut self, account: &str, can: Capabilities, hears: Hears) -> Vendor {
         let vendor = Vendor::new(account, can, hears, self.ground.clone());
-        self.accounts.push((vendor.clone(), Access::Everyone));
+        self.accounts.push((vendor.clone(), Access::everyone()));
         vendor
     }
 
@@ -190,7 +195,7 @@ impl World {
         bursts: Bursts,
     ) -> Vendor {
         let vendor = Vendor::bursting(account, can, hears, bursts, self.ground.clone());
-        self.accounts.push((vendor.clone(), Access::Everyone));
+        self.accounts.push((vendor.clone(), Access::everyone()));
         vendor
     }
 
@@ -311,9 +316,23 @@ impl World {
             finalizers: self.finalizers.clone(),
             ears: self.ears.clone(),
             mouth: self.mouth.clone(),
+            entropy: self.entropy.clone(),
             limits: self.limits,
         }
     }
+}
+
+/// Numbers that look random and are the same every time.
+fn countable() -> Entropy {
+    let drawn = AtomicU64::new(0);
+    Arc::new(move |bytes: &mut [u8]| {
+        for bytes in bytes.chunks_mut(8) {
+            let number = drawn.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+            let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            bytes.copy_from_slice(&(mixed ^ (mixed >> 27)).to_le_bytes()[..bytes.len()]);
+        }
+    })
 }
 
 fn runtime() -> tokio::runtime::Runtime {

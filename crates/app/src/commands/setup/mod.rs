@@ -11,14 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_clock::{Clock, SystemClock};
-use talaria_config::{Audience, Loaded, Origin, Problems, Put, Sources};
+use talaria_config::{Loaded, Origin, Problems, Put, Sources};
 use talaria_model::AccountId;
 use talaria_platform::{
-    Account, Ask, Checked, ConnectError, Need, Registration, Secrecy, Spec, Startup,
+    Account, Ask, Checked, ConnectError, Identity, Need, Registration, Secrecy, Spec, Startup,
 };
 use talaria_render::{Colour, Style, ansi, parse};
+use talaria_session::Surface;
 
 use crate::client::Client;
+use crate::discretion::Discretion;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 use crate::{logging, rules, start};
@@ -35,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const TRIES: usize = 5;
 
 pub(crate) async fn setup(home: &Home, options: SetupOptions) -> Result<Exit, Halt> {
-    logging::quiet();
+    logging::quiet(&Discretion::new());
     let mut person = if options.yes { None } else { Person::at_terminal()? };
     let registration = match (&options.platform, &mut person) {
         (Some(name), _) => named(name)?,
@@ -348,8 +350,11 @@ impl Setup<'_> {
             return Ok(());
         };
         let Spec { label, senders, .. } = self.spec;
-        say!("\nNobody is heard who is not named. {label} names people like {}.", senders.like);
-        let question = "Your id there, or several separated by commas [nobody yet]";
+        say!(
+            "\nNobody is heard who is not named or let in by a code. {label} names people like {}.",
+            senders.like
+        );
+        let question = "Your id there, or several separated by commas [get a code]";
         for _ in 0..TRIES {
             let ids = person.ask(question, Echo::Shown).await?;
             let ids: BTreeSet<&str> =
@@ -381,14 +386,10 @@ impl Setup<'_> {
             say!("Whom it hears is in {name} of this environment, and is not written down.");
         }
         if hears_nobody(loaded, &self.id) {
-            let account = match self.account == self.spec.name {
-                true => String::new(),
-                false => format!(" --account {}", self.account),
-            };
             say!(
-                "Nobody is heard yet. Write to it, look up your id with `talaria status`, then:\n  \
-                 talaria setup {}{account} --allow ID --yes",
-                self.spec.name
+                "Nobody is named, so nobody is heard yet. Write to it: you get a code, and let yourself in \
+                 with\n  talaria pair approve {} CODE",
+                self.account
             );
         }
         if changed.is_empty() {
@@ -451,8 +452,11 @@ async fn correct(person: &mut Person, answers: &mut [Answer]) -> Result<(), Halt
 }
 
 fn hears_nobody(loaded: &Loaded, account: &AccountId) -> bool {
-    let settings = loaded.config().accounts.get(account);
-    settings.is_some_and(|settings| settings.audience == Audience::Nobody)
+    loaded.config().accounts.get(account).is_some_and(|settings| {
+        let access = &settings.access;
+        let is_nobody = !access.names_somebody() && !access.is_open();
+        is_nobody && settings.platform.identity == Identity::Anyone
+    })
 }
 
 /// The configuration as it is. What is wrong with another part of it has to be corrected first.
@@ -533,7 +537,7 @@ fn manifest(home: &Home, registration: &Registration, account: Option<&str>) -> 
     let loaded = start::configuration(home).or_else(|halt| {
         talaria_config::load(Sources::default(), talaria_platforms::ALL).map_err(|_| halt)
     })?;
-    let menu = talaria_gateway::menu(&rules::usual(loaded.config()));
+    let menu = talaria_gateway::menu(&rules::usual(loaded.config()), Surface::Platform);
     // An account that is set up already is described as it is.
     let name = account.unwrap_or(registration.spec.name);
     let id = AccountId::new(name).map_err(|error| Halt::new(Exit::Misused, error))?;

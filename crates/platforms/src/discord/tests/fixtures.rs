@@ -234,7 +234,7 @@ fn markdown_becomes_discords() {
         ("```rust\nlet a_b = 1;\n```", "```rust\nlet a_b = 1;\n```"),
         ("[text](https://example.org/a_b)", "[text](https://example.org/a_b)"),
         ("<https://example.org/a_b>", "https://example.org/a_b"),
-        ("[https://x.example](https://y.example)", "https://x.example (<https://y.example>)"),
+        ("[https://x.example](https://y.example)", "https://x.example (https://y.example)"),
         ("snake_case 2 \\* 3", "snake\\_case 2 \\* 3"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "```\na  b\n-  -\n1  2\n```"),
         ("- [x] done\n- [ ] open", "- ☑ done\n- ☐ open"),

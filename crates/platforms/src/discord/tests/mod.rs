@@ -101,6 +101,7 @@ fn ports(folder: &TempDir, cursor: Option<Cursor>, menu: Vec<MenuItem>) -> Ports
             address(QUIET, ChatKind::Thread),
         ])),
         menu: menu.into(),
+        desk: None,
         hosts: Arc::default(),
         folder: folder.path().to_owned(),
         cursor,

@@ -78,6 +78,7 @@ fn ports(vendor: &Vendor, lent: Lent) -> Ports {
         files: Arc::new(Shelf),
         archive: Arc::new(Past(lent.conversations)),
         menu: [item("stop", &["cancel"]), item("title", &[])].into(),
+        desk: None,
         hosts: Arc::default(),
         folder: vendor.folder(),
         cursor: lent.cursor,

@@ -43,6 +43,11 @@ async fn what_is_wrong_is_said_with_what_to_do() {
         settings[name] = json!(value);
         settings
     };
+    let by_requests = |secret: &str| {
+        let mut settings = vendor.request_settings();
+        settings["signing_secret"] = json!(secret);
+        settings
+    };
     for (settings, expected) in [
         (with("bot_token", "xoxp-1"), "begins with xoxb-"),
         (with("bot_token", " , "), "holds 0 tokens"),
@@ -53,6 +58,7 @@ async fn what_is_wrong_is_said_with_what_to_do() {
         (with("app_token", "xapp-wrong"), "not_allowed_token_type"),
         (with("app_token", ""), "app_token is missing, and so is signing_secret"),
         (with("base_url", "slack"), "base_url"),
+        (by_requests("fifteen-letters"), "signing_secret is shorter than 16 characters"),
     ] {
         match check(settings.clone()).await {
             Err(ConnectError::Refused { problem, hint }) => {
@@ -125,7 +131,7 @@ fn what_cannot_connect_is_refused_before_anybody_is_asked() {
         Registration::of::<Slack>().open(settings).map(drop)
     };
     assert_eq!(open(json!({})), Ok(()));
-    assert_eq!(open(json!({ "app_token": null, "signing_secret": "SECRET" })), Ok(()));
+    assert_eq!(open(json!({ "app_token": null, "signing_secret": "SECRET-of-16-chars" })), Ok(()));
     for (changes, setting, words) in [
         (json!({ "app_token": null }), "app_token", "signing_secret"),
         (json!({ "app_token": "" }), "app_token", "Socket Mode"),

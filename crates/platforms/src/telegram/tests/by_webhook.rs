@@ -18,7 +18,7 @@ use tower::ServiceExt;
 use super::by_poll::{echoed, said_in, shown_of, spot, watched};
 use super::*;
 
-const SECRET: &str = "Aa0_-secret";
+const SECRET: &str = "Aa0_-secret-of-enough-letters";
 
 const URL: &str = "https://bot.example.org/in/telegram/webhook";
 

@@ -52,6 +52,7 @@ fn ports(folder: &Path, cursor: Option<&str>) -> Ports {
         files: Arc::new(Shelf),
         archive: Arc::new(talaria_testkit::Past::default()),
         menu: Arc::default(),
+        desk: None,
         hosts: Arc::default(),
         folder: folder.to_owned(),
         cursor: cursor.map(|cursor| Cursor(cursor.into())),

@@ -59,7 +59,8 @@ async fn what_is_wrong_with_an_account_says_what_to_do() {
         (with("base_url", json!("ftp://x")), "https://host"),
         (with("base_file_url", json!("nowhere")), "https://host"),
         (webhook("https://a.example.org/x", Value::Null), "long random word"),
-        (webhook("https://a.example.org/x", json!("no spaces")), "letters, digits"),
+        (webhook("https://a.example.org/x", json!("no spaces between words")), "letters, digits"),
+        (webhook("https://a.example.org/x", json!("fifteen-letters")), "16 to 256"),
         (on_the_cloud, "443, 80, 88 or 8443"),
         (odd_port, "443, 80, 88 or 8443"),
     ] {
@@ -76,7 +77,7 @@ fn what_cannot_connect_is_refused_before_anybody_is_asked() {
     let open = |settings: Value| Registration::of::<Telegram>().open(settings).map(drop);
     let webhook = |url: &str, secret: Value| json!({ "token": "42:abc", "webhook_url": url, "webhook_secret": secret });
     assert_eq!(open(base()), Ok(()));
-    assert_eq!(open(webhook("https://a.example.org/x", json!("a-long_word"))), Ok(()));
+    assert_eq!(open(webhook("https://a.example.org/x", json!("a-long_word_of_16"))), Ok(()));
     for (settings, setting, words) in [
         (json!({ "token": "SECRET" }), "token", "@BotFather"),
         (json!({ "token": "" }), "token", "@BotFather"),

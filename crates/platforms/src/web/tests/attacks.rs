@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_platform::ConnectError;
+use talaria_platform::{ConnectError, Peer};
 
 use super::*;
 
@@ -18,10 +18,12 @@ fn every_request(browser: &Browser) -> Vec<Request<Body>> {
         browser.get("/api/search?q=x"),
         browser.get("/api/files/00ff"),
         browser.get("/api/events"),
+        browser.get("/api/people"),
         browser.say("hello"),
         browser.post(&conversation("press"), &press),
         browser.post(&conversation("stop"), &event),
         browser.post("/api/files", &event),
+        browser.post("/api/people/telegram", &json!({ "verb": "issue", "reach": "direct" })),
         browser.post("/api/logout", &json!({})),
     ]
 }
@@ -147,6 +149,7 @@ async fn atk_006_a_host_setting_that_is_not_a_name_is_an_error_that_names_it() {
             files: shelf.clone(),
             archive: shelf,
             menu: Arc::new([]),
+            desk: None,
             hosts: Arc::new([name.to_owned()]),
             folder: folder.path().to_owned(),
             cursor: None,
@@ -266,7 +269,7 @@ async fn atk_012_a_conversation_id_names_nothing_outside_this_account() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn atk_013_guessing_is_stopped_for_everybody() {
+async fn atk_013_guessing_is_stopped() {
     let bench = Bench::new().await;
     for _ in 0..10 {
         assert_eq!(bench.hand_in("wrong").await.status(), StatusCode::UNAUTHORIZED);
@@ -281,6 +284,27 @@ async fn atk_013_guessing_is_stopped_for_everybody() {
     assert_eq!(bench.status(decorated).await, StatusCode::TOO_MANY_REQUESTS);
     tokio::time::advance(Duration::from_secs(61)).await;
     assert_eq!(bench.hand_in(&token).await.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn atk_014_nobody_shuts_the_operator_out_alone_and_all_together_have_a_budget() {
+    let bench = Bench::new().await;
+    let from = |number: u32, token: &str| {
+        let mut request = posting("/api/login", &json!({ "token": token }));
+        request.extensions_mut().insert(Peer::of(std::net::Ipv4Addr::from_bits(number).into()));
+        request
+    };
+    for _ in 0..50 {
+        bench.ask(from(1, "wrong")).await;
+    }
+    assert_eq!(bench.status(from(1, "wrong")).await, StatusCode::TOO_MANY_REQUESTS);
+    let token = mint_login(bench.folder.path()).unwrap();
+    assert_eq!(bench.status(from(2, &token)).await, StatusCode::NO_CONTENT);
+    let mut looked_at = 0;
+    for peer in 3..1_000 {
+        looked_at += u32::from(bench.status(from(peer, "wrong")).await == StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(looked_at, 290, "beside the ten of the first");
 }
 
 #[tokio::test(start_paused = true)]

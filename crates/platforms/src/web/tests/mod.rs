@@ -5,6 +5,7 @@ mod contract;
 mod files;
 mod login;
 mod page;
+mod people;
 mod talk;
 mod watch;
 
@@ -25,7 +26,7 @@ use talaria_model::{
     Outbound, OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_platform::{
-    Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation,
+    Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation, Desk,
     FileError, FileStore, Hit, Incoming, Link, MenuItem, Offered, Outgoing, Platform, Ports,
     Recorded, Surface, Verdict,
 };
@@ -33,6 +34,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use super::{Settings, Web, mint_login};
+use people::FrontDesk;
 
 const HOST: &str = "127.0.0.1:8790";
 const CHAT: &str = "chat-0001";
@@ -122,10 +124,18 @@ impl Archive for Shelf {
 struct Bench {
     folder: TempDir,
     shelf: Arc<Shelf>,
+    desk: Arc<FrontDesk>,
     clock: FakeClock,
     routes: Router,
     arrivals: Arrivals,
     outgoing: Arc<dyn Outgoing>,
+}
+
+/// What the gateway lends beyond the ordinary.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lent {
+    Nothing,
+    Desk,
 }
 
 /// What a browser keeps after login.
@@ -155,7 +165,7 @@ impl Bench {
         let made = folder.path().metadata().unwrap().modified().unwrap();
         let made = made.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
         let clock = FakeClock::starting(Timestamp::from_millis(i64::try_from(made).unwrap()));
-        Self::connected(settings, hosts, folder, clock).await
+        Self::connected(settings, hosts, folder, clock, Lent::Desk).await
     }
 
     async fn connected(
@@ -163,8 +173,9 @@ impl Bench {
         hosts: &[&str],
         folder: TempDir,
         clock: FakeClock,
+        lent: Lent,
     ) -> Self {
-        let shelf = Arc::new(Shelf::default());
+        let (shelf, desk) = (Arc::new(Shelf::default()), Arc::new(FrontDesk::default()));
         let ports = Ports {
             account: AccountId::literal("web"),
             clock: Arc::new(clock),
@@ -177,6 +188,7 @@ impl Bench {
                 help: "show or set the title".into(),
                 to: Offered::Everyone,
             }]),
+            desk: (lent == Lent::Desk).then(|| desk.clone() as Arc<dyn Desk>),
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             folder: folder.path().to_owned(),
             cursor: None,
@@ -185,13 +197,19 @@ impl Bench {
         let Incoming::Served { on: Surface::Root, routes, arrivals } = incoming else {
             panic!("the page is served at the root");
         };
-        Self { folder, shelf, clock, routes, arrivals, outgoing }
+        Self { folder, shelf, desk, clock, routes, arrivals, outgoing }
     }
 
     /// The same home, another process.
     async fn restarted(self) -> Self {
         let Self { folder, clock, .. } = self;
-        Self::connected(Settings::default(), &[], folder, clock).await
+        Self::connected(Settings::default(), &[], folder, clock, Lent::Desk).await
+    }
+
+    /// The same home, and a gateway that lends no desk.
+    async fn without_a_desk(self) -> Self {
+        let Self { folder, clock, .. } = self;
+        Self::connected(Settings::default(), &[], folder, clock, Lent::Nothing).await
     }
 
     async fn ask(&self, request: Request<Body>) -> Response {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use talaria_model::{Address, Author, ChoiceId, InboundKind, MediaKind, Message, SenderId};
 
 use crate::sim::check::Origin;
-use crate::sim::{Files, Life, Vendor};
+use crate::sim::{Files, Life, MEDDLER, Vendor};
 use crate::{Dice, Token, mentioned};
 
 /// What somebody says or does of their own accord.
@@ -160,15 +160,29 @@ impl People {
             });
             for (at, content, changed) in news {
                 self.looked[place] = self.looked[place].max(changed);
-                let asks =
-                    content.text.contains("Which one for") || content.text.contains("What about");
+                let begs = content.text.contains("May I call");
+                let asks = begs
+                    || content.text.contains("Which one for")
+                    || content.text.contains("What about");
                 let Some(token) = mentioned(&content.text).first().copied().filter(|_| asks) else {
                     continue;
                 };
-                let kind = if content.text.contains("Which") { "which" } else { "what" };
+                let kind = match begs {
+                    true => "may",
+                    false if content.text.contains("Which") => "which",
+                    false => "what",
+                };
                 let is_news = self.read.insert((place, format!("{kind} {token}")));
                 if let Some(origin) = self.said.get(&token).cloned().filter(|_| is_news) {
-                    let choice = content.choices.first().map(|choice| choice.id.clone());
+                    let choice = match content.choices.as_slice() {
+                        [] => None,
+                        choices if begs => Some(self.dice.pick(choices).id.clone()),
+                        [first, ..] => Some(first.id.clone()),
+                    };
+                    if begs {
+                        self.decide(life, place, &origin, &at, choice);
+                        continue;
+                    }
                     let numbered = content.text.contains("1.");
                     self.think(life, place, &origin, &at, choice, numbered);
                 }
@@ -197,7 +211,7 @@ impl People {
         if dice.one_in(6) {
             // Somebody else thinks that they are meant.
             let at_ = at.clone();
-            let meddler = (soon(dice), vendor, "meddler".to_owned(), at_, reaction(dice));
+            let meddler = (soon(dice), vendor, MEDDLER.to_owned(), at_, reaction(dice));
             if matches!(meddler.4, Reaction::Press(_)) {
                 self.about.push(meddler);
             }
@@ -209,6 +223,47 @@ impl People {
         for _ in 0..times {
             let doing = (soon(dice), vendor, who.clone(), at.clone(), reaction(dice));
             self.about.push(doing);
+        }
+    }
+
+    /// Somebody is asked whether something may be done, and says one thing or another, or nothing. So may
+    /// others, whom nobody asked.
+    fn decide(
+        &mut self,
+        life: &Life,
+        vendor: usize,
+        asked: &Origin,
+        at: &Address,
+        choice: Option<ChoiceId>,
+    ) {
+        let now = life.ground.time.elapsed();
+        let words = [
+            "yes",
+            "yes",
+            "👍",
+            "no",
+            "/approve",
+            "/approve session",
+            "/approve always",
+            "/deny no",
+        ];
+        let mut about = |dice: &mut Dice, who: String| {
+            let soon = now + Duration::from_millis(dice.below(20_000));
+            let reaction = match &choice {
+                Some(choice) if !dice.one_in(3) => Reaction::Press(choice.clone()),
+                _ if dice.one_in(6) => Reaction::Tell,
+                _ => {
+                    let word: &'static str = dice.pick::<&str>(&words);
+                    Reaction::Type(word)
+                }
+            };
+            self.about.push((soon, vendor, who, at.clone(), reaction));
+        };
+        if self.dice.one_in(3) {
+            about(&mut self.dice, MEDDLER.to_owned());
+        }
+        if !self.dice.one_in(6) {
+            about(&mut self.dice, asked.from.to_string());
         }
     }
 

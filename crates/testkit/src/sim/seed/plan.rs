@@ -1,6 +1,5 @@
 //! What a seed switches on, and what happens when.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -85,6 +84,7 @@ pub(super) struct Weather {
     pub(super) finds: bool,
     pub(super) fresh: bool,
     pub(super) forwards: bool,
+    pub(super) approvals: bool,
 }
 
 impl fmt::Display for Weather {
@@ -143,6 +143,7 @@ impl Weather {
             finds: on(3),
             fresh: on(2),
             forwards: on(3),
+            approvals: on(3),
         }
     }
 }
@@ -202,11 +203,13 @@ impl Plan {
             if weather.finds {
                 vendor.lets_look();
             }
+            let listed = shop.people.iter().map(|who| SenderId::new(who.as_str()).expect("an id"));
+            let access = &mut world.accounts.last_mut().expect("just added").1;
             if shop.listed {
-                let listed =
-                    shop.people.iter().map(|who| SenderId::new(who.as_str()).expect("an id"));
-                let access = Access::Only(listed.collect::<BTreeSet<_>>());
-                world.accounts.last_mut().expect("just added").1 = access;
+                *access = Access::only(listed);
+            } else if weather.approvals {
+                // Who only came in with everybody may approve nothing.
+                access.listed = listed.collect();
             }
         }
         world.scope = Scope {
@@ -430,6 +433,9 @@ impl Shop {
         }
         if weather.questions {
             sayings.extend(["choose", "wonder"].map(Saying::Words));
+        }
+        if weather.approvals {
+            sayings.extend(["spend", "spend", "spend and look"].map(Saying::Words));
         }
         if weather.long {
             sayings.push(Saying::Words("long"));

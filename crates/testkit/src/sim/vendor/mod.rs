@@ -155,6 +155,9 @@ pub struct Truth {
     /// taken away leaves its key behind.
     keys: BTreeMap<(OutboundId, u32), (MessageId, Timestamp)>,
     finds: bool,
+    is_operators: bool,
+    /// What the gateway lent beyond the ordinary.
+    desk: Option<Arc<dyn talaria_platform::Desk>>,
     in_groups: Option<Capabilities>,
     changes: u64,
     posted: usize,
@@ -219,6 +222,8 @@ pub struct Shown {
     pub by: OutboundId,
     /// How often it was changed.
     pub edits: usize,
+    /// Whether it ever said of itself that it may be a repeat.
+    pub was_marked: bool,
     /// When it appeared.
     pub at: Timestamp,
     /// Its place among all changes at this vendor: when it began to say what it says.
@@ -228,8 +233,13 @@ pub struct Shown {
 impl Shown {
     /// Whether it says of itself that it may be a repeat.
     pub fn is_marked(&self) -> bool {
-        self.content.text.contains(MARK) || self.content.text.starts_with(SHORT_MARK)
+        is_marked(&self.content)
     }
+}
+
+/// Whether something says of itself that it may be a repeat.
+fn is_marked(content: &Content) -> bool {
+    content.text.contains(MARK) || content.text.starts_with(SHORT_MARK)
 }
 
 impl Vendor {
@@ -276,7 +286,11 @@ impl Vendor {
     pub fn open(&self) -> Account {
         let vendor = self.clone();
         let (can, in_groups) = (self.0.can, self.lock().in_groups);
-        let spec = Spec { bursts: self.0.bursts, ..SPEC };
+        let identity = match self.lock().is_operators {
+            true => Identity::Operator,
+            false => Identity::Anyone,
+        };
+        let spec = Spec { bursts: self.0.bursts, identity, ..SPEC };
         Account::new(spec, can, move |ports| vendor.clone().connect(ports).boxed())
             .able(|kind| if kind == ChatKind::Dm { can } else { in_groups.unwrap_or(can) })
     }
@@ -290,6 +304,7 @@ impl Vendor {
         let (refused, reach, connects) = {
             let mut truth = self.lock();
             truth.connected.push(cursor.clone());
+            truth.desk = ports.desk;
             let refused = truth.refuses.pop_front();
             (refused, truth.reach, std::mem::take(&mut truth.connects))
         };
@@ -437,6 +452,16 @@ impl Vendor {
     /// Tells whoever asks what can be seen of an act, from here on.
     pub fn lets_look(&self) {
         self.lock().finds = true;
+    }
+
+    /// Only the operator can write there, from the next life on.
+    pub fn is_operators(&self) {
+        self.lock().is_operators = true;
+    }
+
+    /// The desk that the gateway lent, if it did.
+    pub fn desk(&self) -> Option<Arc<dyn talaria_platform::Desk>> {
+        self.lock().desk.clone()
     }
 
     /// How events go from here on.

@@ -12,7 +12,7 @@ use talaria_model::{
 use talaria_platform::{Fate, FileStore, Found, Outgoing, SendError};
 use talaria_render::{parse, render};
 
-use super::{Conduct, Reach, Shown, Vendor};
+use super::{Conduct, Reach, Shown, Vendor, is_marked};
 
 pub(super) struct Mouth {
     pub(super) vendor: Vendor,
@@ -177,6 +177,7 @@ impl Mouth {
                     content: content.clone(),
                     by: outbound.id.clone(),
                     edits: 0,
+                    was_marked: is_marked(content),
                     at: now,
                     changed,
                 });
@@ -189,6 +190,7 @@ impl Mouth {
                 if shown.content != *content {
                     shown.changed = changed;
                 }
+                shown.was_marked |= is_marked(content);
                 shown.content = content.clone();
                 shown.edits += 1;
                 Ok(Some(message.clone()))

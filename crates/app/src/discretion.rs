@@ -1,0 +1,253 @@
+//! What is not to be said: our secrets, in whatever leaves the process as a log line, a tool's output, an
+//! answer or an error.
+
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use serde_json::Value;
+use talaria_agent::{
+    Agent, EffectClass, Gravity, Running, Tool, ToolError, ToolOutput, ToolScope, ToolSpec, Turn,
+};
+use talaria_config::Loaded;
+use talaria_model::{AgentEvent, CallId, Failure, Redactor};
+
+/// Knows the secrets that are in use. One that was replaced stays one.
+#[derive(Default)]
+pub(crate) struct Discretion(RwLock<Redactor>);
+
+impl Discretion {
+    /// Knows nothing yet.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Knows the secrets of a configuration, too.
+    pub(crate) fn learn(&self, loaded: &Loaded) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *known = known.and(&loaded.redactor());
+    }
+
+    /// A text without secrets.
+    pub(crate) fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone().clean(text)
+    }
+
+    fn mend(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.clean(text) {
+            *text = clean;
+        }
+    }
+}
+
+/// A tool whose output has no secrets of ours in it: neither the model nor a transcript reads them.
+pub(crate) struct DiscreetTool {
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) discretion: Arc<Discretion>,
+}
+
+impl DiscreetTool {
+    fn said(&self, outcome: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+        match outcome {
+            Ok(mut output) => {
+                self.discretion.mend(&mut output.text);
+                Ok(output)
+            }
+            Err(mut error) => {
+                self.mend(&mut error);
+                Err(error)
+            }
+        }
+    }
+
+    fn mend(&self, error: &mut ToolError) {
+        let (ToolError::Arguments(text) | ToolError::Failed(text)) = error;
+        self.discretion.mend(text);
+    }
+}
+
+#[async_trait]
+impl Tool for DiscreetTool {
+    fn spec(&self) -> ToolSpec {
+        self.tool.spec()
+    }
+
+    fn effect(&self) -> EffectClass {
+        self.tool.effect()
+    }
+
+    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+        // What a person is asked is an event of the agent, and is mended there: what is decided by stays as
+        // the tool says it.
+        self.tool.gravity(arguments).map_err(|mut error| {
+            self.mend(&mut error);
+            error
+        })
+    }
+
+    async fn call(&self, arguments: Value, scope: ToolScope) -> Result<ToolOutput, ToolError> {
+        self.said(self.tool.call(arguments, scope).await)
+    }
+
+    async fn outcome(&self, call: &CallId) -> Result<Option<ToolOutput>, ToolError> {
+        match self.tool.outcome(call).await {
+            Ok(None) => Ok(None),
+            Ok(Some(output)) => self.said(Ok(output)).map(Some),
+            Err(error) => self.said(Err(error)).map(Some),
+        }
+    }
+}
+
+/// An agent whose words have no secrets of ours in them, before they are recorded or sent.
+pub(crate) struct DiscreetAgent {
+    pub(crate) agent: Arc<dyn Agent>,
+    pub(crate) discretion: Arc<Discretion>,
+}
+
+impl Agent for DiscreetAgent {
+    fn start(&self, turn: Turn) -> Running {
+        let running = self.agent.start(turn);
+        let discretion = self.discretion.clone();
+        let events = running.events.map(move |mut event| {
+            mend(&mut event, &discretion);
+            event
+        });
+        Running { events: events.boxed(), ..running }
+    }
+}
+
+fn mend(event: &mut AgentEvent, discretion: &Discretion) {
+    match event {
+        AgentEvent::Stepped { text, .. }
+        | AgentEvent::Finished { text, .. }
+        | AgentEvent::Compressed { text, .. } => discretion.mend(text),
+        AgentEvent::Called { output, .. } => discretion.mend(output),
+        AgentEvent::NotCompressed { why, .. } => discretion.mend(why),
+        AgentEvent::Failed { failure, said, .. } => {
+            discretion.mend(said);
+            if let Failure::Model(reason) = failure {
+                discretion.mend(reason);
+            }
+        }
+        AgentEvent::Asked(question) => discretion.mend(&mut question.text),
+        AgentEvent::Calling { .. } | AgentEvent::Took { .. } | AgentEvent::Working(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use talaria_agent::{Danger, Wraps};
+    use talaria_config::{Sources, load};
+    use talaria_model::{
+        AccountId, Address, Chat, ChatId, ChatKind, Cost, Sender, SenderId, SessionId, TurnId,
+        Usage,
+    };
+
+    const CANARY: &str = "canary-5d41402abc4b2a76";
+
+    fn discretion() -> Arc<Discretion> {
+        let yaml = format!("providers: {{p: {{api_key: {CANARY}}}}}");
+        let loaded = load(Sources::default().with_config(yaml), talaria_platforms::ALL).unwrap();
+        let discretion = Discretion::new();
+        discretion.learn(&loaded);
+        // What is learned later does not make it forget.
+        discretion.learn(&load(Sources::default(), talaria_platforms::ALL).unwrap());
+        discretion
+    }
+
+    struct Leak;
+
+    fn danger() -> Gravity {
+        Gravity::Asks(Danger {
+            what: "leaks".into(),
+            resolved: Value::String(CANARY.into()),
+            wraps: Wraps::Nothing,
+        })
+    }
+
+    #[async_trait]
+    impl Tool for Leak {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec { name: "leak".into(), description: String::new(), parameters: Value::Null }
+        }
+        fn effect(&self) -> EffectClass {
+            EffectClass::Queryable
+        }
+        fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+            match arguments {
+                Value::Null => Ok(danger()),
+                _ => Err(ToolError::Failed(CANARY.into())),
+            }
+        }
+        async fn call(&self, arguments: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {
+            match arguments {
+                Value::Null => Ok(ToolOutput { text: format!("it is {CANARY}"), files: vec![] }),
+                Value::Bool(_) => Err(ToolError::Arguments(CANARY.into())),
+                _ => Err(ToolError::Failed(CANARY.into())),
+            }
+        }
+        async fn outcome(&self, _: &CallId) -> Result<Option<ToolOutput>, ToolError> {
+            Ok(Some(ToolOutput { text: CANARY.into(), files: vec![] }))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_tool_gives_no_secret_back() {
+        let tool = DiscreetTool { tool: Arc::new(Leak), discretion: discretion() };
+        assert_eq!(tool.spec().name, "leak");
+        assert_eq!(tool.gravity(&Value::Null).unwrap(), danger(), "asked about as it is");
+        let error = tool.gravity(&Value::Bool(true)).unwrap_err();
+        assert!(!error.to_string().contains(CANARY), "{error}");
+        let call = CallId::literal("c1");
+        let scope = || ToolScope {
+            call: call.clone(),
+            turn: TurnId { session: SessionId::literal("s1"), number: 1 },
+            from: Sender::new(SenderId::literal("alice")),
+            at: Address {
+                account: AccountId::literal("main"),
+                chat: Chat { id: ChatId::literal("home"), kind: ChatKind::Dm },
+                thread: None,
+            },
+        };
+        let output = tool.call(Value::Null, scope()).await.unwrap();
+        assert_eq!(output.text, "it is (hidden)");
+        for arguments in [Value::Bool(true), Value::String("x".into())] {
+            let error = tool.call(arguments, scope()).await.unwrap_err();
+            assert!(!error.to_string().contains(CANARY), "{error}");
+        }
+        assert_eq!(tool.outcome(&call).await.unwrap().unwrap().text, "(hidden)");
+    }
+
+    #[test]
+    fn no_event_of_an_agent_has_a_secret_in_its_words() {
+        let discretion = discretion();
+        let text = || format!("well, {CANARY}!");
+        let (usage, cost) = (Usage::default(), Cost::FREE);
+        for mut event in [
+            AgentEvent::Stepped {
+                text: text(),
+                files: vec![],
+                calls: vec![],
+                reasoning: None,
+                usage,
+                cost,
+            },
+            AgentEvent::Called {
+                call: CallId::literal("c1"),
+                output: text(),
+                files: vec![],
+                failed: true,
+            },
+            AgentEvent::Compressed { after: 0, upto: 1, text: text(), usage, cost },
+            AgentEvent::NotCompressed { why: text(), usage, cost },
+            AgentEvent::Finished { text: text(), files: vec![], reasoning: None, usage, cost },
+            AgentEvent::Failed { failure: Failure::Model(text()), said: text(), usage, cost },
+        ] {
+            mend(&mut event, &discretion);
+            let shown = format!("{event:?}");
+            assert!(!shown.contains(CANARY) && shown.contains("(hidden)"), "{shown}");
+        }
+    }
+}

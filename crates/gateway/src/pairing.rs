@@ -1,0 +1,407 @@
+//! Lets people in who are not listed, and puts them out again: carries out what `session::pairing`
+//! decides. Whatever is decided is durable, with its answer and its record, before anybody hears of it.
+
+use std::sync::Arc;
+
+use talaria_model::{
+    AccountId, Act, Address, Content, Inbound, InboundKind, Outbound, OutboundId, SenderId,
+    SessionId, Timestamp,
+};
+use talaria_session::pairing::{Answer, Chance, GuestBook, PairingRequest, Refusal, Silence};
+use talaria_session::{PairWish, Reach, Rule};
+use talaria_store::{AuditDeed, Audited, GuestChange, Guests, Store, StoreError, Swap};
+
+use crate::accounts::ConnectedAccount;
+use crate::commits;
+use crate::shared::Shared;
+
+/// Where randomness comes from.
+pub type Entropy = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
+
+/// How often it is tried to change a book that somebody else changes at the same time.
+const TRIES: u32 = 16;
+
+/// What came of a wish about who is let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Paired {
+    /// A code to hand on.
+    Code(String),
+    /// Somebody was let in.
+    LetIn {
+        /// Who.
+        sender: SenderId,
+        /// As they call themselves.
+        name: Option<String>,
+        /// Where they are heard.
+        reach: Reach,
+    },
+    /// Who asks and who was let in.
+    Book(Box<GuestBook>),
+    /// Somebody was put out.
+    PutOut(SenderId),
+    /// Nobody of that id was let in.
+    NoGuest,
+    /// So many requests and codes were forgotten.
+    Cleared(usize),
+}
+
+/// Why a wish about who is let in is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PairError {
+    /// The rules say no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// There is no such account, or nobody else can write to it.
+    #[error("{0} is not an account on which people can be let in")]
+    NoAccount(String),
+    /// The store does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A change to a book, and what is written with it.
+struct Edit<T> {
+    answer: T,
+    outbox: Vec<Outbound>,
+    audited: Vec<Audited>,
+}
+
+impl<T> Edit<T> {
+    fn of(answer: T) -> Self {
+        Self { answer, outbox: Vec::new(), audited: Vec::new() }
+    }
+}
+
+/// Carries out a wish on a store, whether a gateway runs or not. Also returns the book as it is then,
+/// and what has to be delivered.
+pub async fn carry_out(
+    store: &dyn Store,
+    account: &AccountId,
+    wish: &PairWish,
+    by: &str,
+    chance: Chance,
+    now: Timestamp,
+) -> Result<(Paired, Guests, Vec<Outbound>), PairError> {
+    let edit = |book: &mut GuestBook| wished(book, account, wish, by, chance, now);
+    let (answer, guests, outbox) = swap(store, account, now, edit).await?;
+    Ok((answer?, guests, outbox))
+}
+
+fn wished(
+    book: &mut GuestBook,
+    account: &AccountId,
+    wish: &PairWish,
+    by: &str,
+    chance: Chance,
+    now: Timestamp,
+) -> Edit<Result<Paired, Refusal>> {
+    let audited = |deed, subject: String, detail: &str| Audited {
+        actor: by.to_owned(),
+        deed,
+        subject,
+        detail: detail.to_owned(),
+    };
+    let whole = account.to_string();
+    let was_locked = book.locked_until(now).is_some();
+    match wish {
+        PairWish::List => Edit::of(Ok(Paired::Book(Box::new(book.clone())))),
+        PairWish::Issue(reach) => match book.issue(*reach, by, chance, now) {
+            Ok(code) => Edit {
+                audited: vec![audited(AuditDeed::CodeIssued, whole, told(*reach))],
+                ..Edit::of(Ok(Paired::Code(code.to_string())))
+            },
+            Err(refusal) => Edit::of(Err(refusal)),
+        },
+        PairWish::Approve(code, reach) => match book.approve(code, *reach, by, now) {
+            Ok(request) => {
+                let subject = principal(account, &request.sender);
+                let detail = format!("approved, {}", told(*reach));
+                let PairingRequest { sender, name, at, .. } = request;
+                Edit {
+                    answer: Ok(Paired::LetIn { sender, name, reach: *reach }),
+                    outbox: vec![letter(chance, at, WELCOME.to_owned())],
+                    audited: vec![audited(AuditDeed::LetIn, subject, &detail)],
+                }
+            }
+            Err(refusal) => {
+                // What is refused while it is locked is no news.
+                let locks = !was_locked && book.locked_until(now).is_some();
+                let detail = "too many mistyped codes";
+                let record = audited(AuditDeed::LockedOut, whole, detail);
+                Edit {
+                    audited: if locks { vec![record] } else { Vec::new() },
+                    ..Edit::of(Err(refusal))
+                }
+            }
+        },
+        PairWish::Revoke(sender) => {
+            let found = SenderId::new(sender.as_str()).ok().filter(|id| book.revoke(id).is_some());
+            match found {
+                Some(sender) => Edit {
+                    audited: vec![audited(AuditDeed::PutOut, principal(account, &sender), "")],
+                    ..Edit::of(Ok(Paired::PutOut(sender)))
+                },
+                None => Edit::of(Ok(Paired::NoGuest)),
+            }
+        }
+        PairWish::Clear => {
+            let many = book.clear(now);
+            let detail = format!("{many} requests and codes");
+            Edit {
+                audited: match many {
+                    0 => Vec::new(),
+                    _ => vec![audited(AuditDeed::CodesCleared, whole, &detail)],
+                },
+                ..Edit::of(Ok(Paired::Cleared(many)))
+            }
+        }
+    }
+}
+
+/// Changes the book of an account. A change that changes nothing is not written.
+async fn swap<T>(
+    store: &dyn Store,
+    account: &AccountId,
+    at: Timestamp,
+    edit: impl Fn(&mut GuestBook) -> Edit<T>,
+) -> Result<(T, Guests, Vec<Outbound>), StoreError> {
+    for _ in 0..TRIES {
+        let Guests { revision, book: before } = store.guests(account).await?;
+        let mut book = before.clone();
+        let Edit { answer, outbox, audited } = edit(&mut book);
+        if book == before && outbox.is_empty() && audited.is_empty() {
+            return Ok((answer, Guests { revision, book }, Vec::new()));
+        }
+        let change = GuestChange {
+            account: account.clone(),
+            read: revision,
+            book: book.clone(),
+            outbox: outbox.clone(),
+            audited,
+            at,
+        };
+        if store.keep_guests(change).await? == Swap::Done {
+            return Ok((answer, Guests { revision: revision + 1, book }, outbox));
+        }
+    }
+    Err(StoreError::Unavailable { reason: "others change who is let in all the time".into() })
+}
+
+/// Carries out a wish while the gateway runs. It holds from the next event on.
+pub(crate) async fn wish(
+    shared: &Arc<Shared>,
+    account: &ConnectedAccount,
+    wish: &PairWish,
+    by: &str,
+) -> Result<Paired, PairError> {
+    let _one_at_a_time = account.pairing.lock().await;
+    let (store, now) = (shared.store.as_ref(), shared.clock.now());
+    let done = carry_out(store, &account.plan.id, wish, by, chance(shared), now).await;
+    match done {
+        Ok((paired, guests, outbox)) => {
+            account.set_guests(guests);
+            crate::chats::offer(shared, outbox, None);
+            Ok(paired)
+        }
+        Err(error) => {
+            read_again(shared, account).await;
+            Err(error)
+        }
+    }
+}
+
+/// Somebody who is not let in has said something in a direct chat.
+pub(crate) async fn heard(shared: &Arc<Shared>, account: &ConnectedAccount, inbound: &Inbound) {
+    let InboundKind::Said(message) = &inbound.kind else { return };
+    let (from, to) = (&inbound.from, &inbound.to);
+    let strangers = account.strangers();
+    if account.is_deaf_to(&from.id, &message.text, shared.clock.now()) {
+        return;
+    }
+    let _one_at_a_time = account.pairing.lock().await;
+    let (now, chance) = (shared.clock.now(), chance(shared));
+    let id = &account.plan.id;
+    let edit = |book: &mut GuestBook| {
+        let answer = book.said((from, to), &message.text, strangers, chance, now);
+        let say = |text: String| commits::parts(shared, letter(chance, to.clone(), text));
+        let record = |deed, actor: String, detail: &str| {
+            vec![Audited {
+                actor,
+                deed,
+                subject: principal(id, &from.id),
+                detail: detail.to_owned(),
+            }]
+        };
+        match &answer {
+            Answer::Code(code) => {
+                let text = format!(
+                    "I do not know you yet. Your pairing code is `{code}`; it is good for an hour. \
+                     The operator of this gateway lets you in with\n\n`talaria pair approve {id} {code}`"
+                );
+                Edit { outbox: say(text), ..Edit::of(answer) }
+            }
+            Answer::Full => Edit { outbox: say(FULL.to_owned()), ..Edit::of(answer) },
+            Answer::LetIn(grant) => Edit {
+                outbox: say(WELCOME.to_owned()),
+                audited: record(
+                    AuditDeed::LetIn,
+                    grant.by.clone(),
+                    "said a code that was handed on",
+                ),
+                ..Edit::of(answer)
+            },
+            Answer::Silence(Silence::Void) => Edit {
+                audited: record(
+                    AuditDeed::LockedOut,
+                    principal(id, &from.id),
+                    "too many wrong codes: all that were out are void",
+                ),
+                ..Edit::of(answer)
+            },
+            Answer::Silence(_) => Edit::of(answer),
+        }
+    };
+    match swap(shared.store.as_ref(), id, now, edit).await {
+        Ok((answer, guests, outbox)) => {
+            tracing::info!(account = %id, sender = %from.id, came = came(&answer), "not known");
+            account.set_guests(guests);
+            crate::chats::offer(shared, outbox, None);
+        }
+        Err(error) => {
+            tracing::warn!(account = %id, %error, "nobody can be let in at the moment");
+            read_again(shared, account).await;
+            // What the store denies it may have written all the same.
+            crate::chats::look(shared, to.clone());
+        }
+    }
+}
+
+/// Somebody has come for the first time whom a list lets in. It is recorded once for each of them; what
+/// cannot be written is tried with the next thing they say.
+pub(crate) async fn met(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    sender: &SenderId,
+    rule: Rule,
+) {
+    let _one_at_a_time = account.pairing.lock().await;
+    let id = &account.plan.id;
+    let edit = |book: &mut GuestBook| {
+        let record = || Audited {
+            actor: "configuration".to_owned(),
+            deed: AuditDeed::LetIn,
+            subject: principal(id, sender),
+            detail: rule.reason().to_owned(),
+        };
+        Edit { audited: book.meet(sender).then(record).into_iter().collect(), ..Edit::of(()) }
+    };
+    match swap(shared.store.as_ref(), id, shared.clock.now(), edit).await {
+        Ok(((), guests, _)) => account.set_guests(guests),
+        Err(error) => tracing::warn!(account = %id, %error, "who was let in is not recorded yet"),
+    }
+}
+
+/// Takes up what the store knows. Where it does not answer, what was known stays.
+async fn read_again(shared: &Shared, account: &ConnectedAccount) {
+    if let Ok(guests) = shared.store.guests(&account.plan.id).await {
+        account.set_guests(guests);
+    }
+}
+
+fn chance(shared: &Shared) -> Chance {
+    let mut chance = [0; 32];
+    (shared.entropy)(&mut chance);
+    Chance(chance)
+}
+
+/// What a person is told who has been let in.
+const WELCOME: &str = "Paired! You are let in; say what you need.";
+
+/// What a person is told who has to come again.
+const FULL: &str = "Too many people ask to be let in at the moment. Try again in an hour.";
+
+/// Something said outside of any conversation.
+fn letter(Chance(chance): Chance, to: Address, text: String) -> Outbound {
+    let name: String = chance[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let session = SessionId::new(format!("pairing_{name}")).expect("hex digits are an id");
+    let id = OutboundId { session, delivery: 1, part: 0 };
+    Outbound { id, to, act: Act::Post(Content::text(text)) }
+}
+
+fn principal(account: &AccountId, sender: &SenderId) -> String {
+    format!("{account}:{sender}")
+}
+
+const fn told(reach: Reach) -> &'static str {
+    match reach {
+        Reach::Direct => "in direct chats",
+        Reach::Everywhere => "everywhere",
+    }
+}
+
+const fn came(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Code(_) => "was given a code",
+        Answer::Full => "too many ask",
+        Answer::LetIn(_) => "is let in",
+        Answer::Silence(Silence::Unwelcome) => "is ignored",
+        Answer::Silence(Silence::Lately | Silence::Crowded) => "was answered lately",
+        Answer::Silence(Silence::Locked | Silence::Barred) => "is locked out",
+        Answer::Silence(Silence::Wrong) => "said a wrong code",
+        Answer::Silence(Silence::Void) => "said one wrong code too many",
+    }
+}
+
+/// What came of a wish, for the person who had it.
+pub(crate) fn sentence(
+    done: Result<Paired, PairError>,
+    account: &AccountId,
+    now: Timestamp,
+) -> Result<String, StoreError> {
+    let shown = |name: &Option<String>| match name {
+        Some(name) => format!(" ({})", talaria_render::literal(name)),
+        None => String::new(),
+    };
+    Ok(match done {
+        Ok(Paired::Code(code)) => format!(
+            "Pairing code: `{code}`. Hand it on: whoever says it to me on `{account}` first, in a direct \
+             chat and within the hour, is let in."
+        ),
+        Ok(Paired::LetIn { sender, name, reach }) => {
+            format!("`{sender}`{} is let in on `{account}`, {}.", shown(&name), told(reach))
+        }
+        Ok(Paired::PutOut(sender)) => {
+            format!("`{sender}` is not heard on `{account}` any more, unless a list names them.")
+        }
+        Ok(Paired::NoGuest) => format!("Nobody of that id was let in on `{account}` by pairing."),
+        Ok(Paired::Cleared(0)) => "There was nothing to forget.".to_owned(),
+        Ok(Paired::Cleared(1)) => "One request or code is void.".to_owned(),
+        Ok(Paired::Cleared(many)) => format!("{many} requests and codes are void."),
+        Ok(Paired::Book(book)) => {
+            let mut lines = Vec::new();
+            for request in book.requests(now) {
+                lines.push(format!("- `{}`{} asks", request.sender, shown(&request.name)));
+            }
+            for issued in book.issued(now) {
+                lines.push(format!("- a code of {} is out", talaria_render::literal(&issued.by)));
+            }
+            for (sender, grant) in book.guests() {
+                let line =
+                    format!("- `{sender}`{} is let in {}", shown(&grant.name), told(grant.reach));
+                lines.push(line);
+            }
+            match lines.is_empty() {
+                true => format!("Nobody asks to be let in on `{account}`, and nobody was."),
+                false => lines.join("\n"),
+            }
+        }
+        Err(PairError::Refused(refusal)) => {
+            let sentence = refusal.to_string();
+            let mut letters = sentence.chars();
+            let first = letters.next().map(|first| first.to_uppercase().to_string());
+            format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+        }
+        Err(error @ PairError::NoAccount(_)) => format!("{error}."),
+        Err(PairError::Store(error)) => return Err(error),
+    })
+}

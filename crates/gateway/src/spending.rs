@@ -1,0 +1,268 @@
+//! What turns spend, and whether there is anything left for the next.
+//!
+//! What was spent is in the store and nowhere else: it is written with the step that spends it, and read
+//! when somebody with a budget is about to be answered. Nothing is read for those who have none.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use talaria_model::{
+    Address, AgentEvent, Cost, Failure, Sender, Standing, Timestamp, TurnId, Usage,
+};
+use talaria_session::budget::{Bounds, Budget, BudgetOf, Day, Need, Payer, Spent, begins_anew};
+use talaria_session::{Authority, Effect, Event, Rules, Session, TurnInHand};
+use talaria_store::{Spending, StoreError};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::shared::Shared;
+
+/// How many begin a turn at once for those who have a budget, if chance puts none in another's way.
+const COUNTERS: usize = 64;
+
+/// Places where those who have a budget wait for each other, so that two do not spend the last of it.
+#[derive(Default)]
+pub(crate) struct Counters(Vec<Mutex<()>>);
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Self((0..COUNTERS).map(|_| Mutex::default()).collect())
+    }
+
+    /// Waits until nobody else spends for these. Always in the same order, so that nobody waits for
+    /// somebody who waits for them.
+    async fn hold(&self, payers: [&Payer; 2]) -> Vec<MutexGuard<'_, ()>> {
+        let place = |payer: &Payer| {
+            let mut hasher = DefaultHasher::new();
+            payer.hash(&mut hasher);
+            hasher.finish() as usize % COUNTERS
+        };
+        let mut places = payers.map(place);
+        places.sort_unstable();
+        let mut held = vec![self.0[places[0]].lock().await];
+        if places[1] != places[0] {
+            held.push(self.0[places[1]].lock().await);
+        }
+        held
+    }
+}
+
+/// Who pays for a turn, and how much they may spend.
+pub(crate) struct Tab {
+    own: Payer,
+    chat: Payer,
+    bounds: Bounds,
+    day: Day,
+    rules: Arc<Rules>,
+    now: Timestamp,
+}
+
+impl Tab {
+    /// Of a turn, by what its person may do at this moment.
+    fn of(shared: &Shared, session: &Session, hand: &TurnInHand, now: Timestamp) -> Self {
+        let rules = shared.rules_for(&session.key);
+        Self::at(shared, &hand.from, &hand.to, hand.standing, rules, now)
+    }
+
+    /// Of somebody in a chat.
+    pub(crate) fn at(
+        shared: &Shared,
+        from: &Sender,
+        to: &Address,
+        standing: Standing,
+        rules: Arc<Rules>,
+        now: Timestamp,
+    ) -> Self {
+        let account = shared.accounts.get(&to.account);
+        let by = account
+            .map_or_else(Authority::none, |account| account.authority_in(from, to, standing));
+        let own = match &by.person {
+            Some(person) => Payer::Person(person.name.clone()),
+            None => Payer::Sender(to.account.clone(), from.lasting().clone()),
+        };
+        let chat = Payer::Chat(to.account.clone(), to.chat.id.clone());
+        let day = Day::of(now, &rules.zone);
+        Self { own, chat, bounds: by.bounds, day, rules, now }
+    }
+
+    fn rows(&self, spent: Spent) -> impl Iterator<Item = Spending> {
+        let row = |payer: &Payer| Spending { day: self.day, payer: payer.clone(), spent };
+        let rows = [row(&self.own), row(&self.chat)];
+        rows.into_iter().filter(move |_| !spent.is_nothing())
+    }
+
+    fn limits(&self) -> [(BudgetOf, &Budget, &Payer); 2] {
+        [
+            (BudgetOf::Own, &self.bounds.own, &self.own),
+            (BudgetOf::Chat, &self.bounds.chat, &self.chat),
+        ]
+    }
+
+    /// Why there is nothing left for a turn, in words for the person; none if there is. `besides` is what
+    /// is being written at the moment.
+    async fn used_up(
+        &self,
+        shared: &Shared,
+        need: Need,
+        besides: &[Spending],
+    ) -> Result<Option<String>, StoreError> {
+        for (of, budget, payer) in self.limits() {
+            if budget.is_none() {
+                continue;
+            }
+            let mut spent = shared.store.spent(self.day, payer).await?;
+            let theirs = |row: &&Spending| row.day == self.day && row.payer == *payer;
+            besides.iter().filter(theirs).for_each(|row| spent += row.spent);
+            if let Some(used_up) = budget.used_up(&spent, need) {
+                let anew = begins_anew(self.now, &self.rules.zone);
+                return Ok(Some(used_up.sentence(of, &anew)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is left, in words for the person; nothing where nothing is limited.
+    pub(crate) async fn left(&self, shared: &Shared) -> Result<String, StoreError> {
+        let mut told = String::new();
+        for (of, budget, payer) in self.limits() {
+            let left = match budget.is_none() {
+                true => None,
+                false => budget.left(&shared.store.spent(self.day, payer).await?),
+            };
+            let whose = match of {
+                BudgetOf::Own => "your budget",
+                BudgetOf::Chat => "this chat's budget",
+            };
+            if let Some(left) = left {
+                told.push_str(&format!(" Left of {whose} today: {left}."));
+            }
+        }
+        if !told.is_empty() {
+            let anew = begins_anew(self.now, &self.rules.zone);
+            told.push_str(&format!(" It begins anew on {anew}."));
+        }
+        Ok(told)
+    }
+}
+
+/// What a step spends, and what it is about to.
+pub(crate) struct Bill {
+    /// What the agent reports to have used.
+    used: Vec<Spending>,
+    /// Messages that are answered from here on.
+    heard: Vec<Spending>,
+    /// The turn that begins or goes on.
+    begins: Option<(TurnId, Tab, Need)>,
+}
+
+/// A bill that was looked at: what is written of it, and whether its turn may begin.
+pub(crate) struct Settled<'a> {
+    pub(crate) rows: Vec<Spending>,
+    pub(crate) refused: Option<(TurnId, Failure)>,
+    /// Held until the rows are written.
+    pub(crate) counters: Vec<MutexGuard<'a, ()>>,
+}
+
+impl Bill {
+    /// Of one step.
+    pub(crate) fn of(
+        shared: &Shared,
+        before: Option<&Session>,
+        event: &Event,
+        next: &Session,
+        effects: &[Effect],
+        now: Timestamp,
+    ) -> Self {
+        let mut bill = Self { used: Vec::new(), heard: Vec::new(), begins: None };
+        if let Some((session, hand, spent)) = reported(before, event) {
+            bill.used.extend(Tab::of(shared, session, hand, now).rows(spent));
+        }
+        let Some(hand) = next.hand() else { return bill };
+        let is_bound = |effect: &&Effect| matches!(effect, Effect::Bind { .. });
+        let bound = effects.iter().filter(is_bound).count() as u64;
+        let start = effects.iter().find_map(|effect| match effect {
+            Effect::Start(start) => Some(start),
+            _ => None,
+        });
+        if bound == 0 && start.is_none() {
+            return bill;
+        }
+        let tab = Tab::of(shared, next, hand, now);
+        bill.heard.extend(tab.rows(Spent::messages(bound)));
+        // Nothing is spent by waiting for an answer.
+        if let Some(start) = start.filter(|start| start.asked.is_none()) {
+            let need = if bound > 0 { Need::Begin } else { Need::GoOn };
+            bill.begins = Some((start.turn.clone(), tab, need));
+        }
+        bill
+    }
+
+    /// Sees whether there is anything left for the turn that begins. What is not answered is not counted.
+    pub(crate) async fn settle(self, shared: &Shared) -> Result<Settled<'_>, StoreError> {
+        let Self { used, heard, begins } = self;
+        let mut settled = Settled { rows: used, refused: None, counters: Vec::new() };
+        if let Some((turn, tab, need)) = begins.filter(|(_, tab, _)| !tab.bounds.is_none()) {
+            settled.counters = shared.counters.hold([&tab.own, &tab.chat]).await;
+            let why = tab.used_up(shared, need, &settled.rows).await?;
+            settled.refused = why.map(|why| (turn, Failure::OverBudget(why)));
+        }
+        if settled.refused.is_none() {
+            settled.rows.extend(heard);
+        }
+        Ok(settled)
+    }
+}
+
+/// What the agent reports to have used, and for whom. A turn that is over is not listened to.
+fn reported<'a>(
+    before: Option<&'a Session>,
+    event: &Event,
+) -> Option<(&'a Session, &'a TurnInHand, Spent)> {
+    let Event::Agent { turn, event } = event else { return None };
+    let (usage, cost) = used(event)?;
+    let session = before?;
+    let hand = session.hand().filter(|hand| hand.turn == *turn)?;
+    Some((session, hand, Spent::of(usage, cost)))
+}
+
+fn used(event: &AgentEvent) -> Option<(&Usage, Cost)> {
+    match event {
+        AgentEvent::Stepped { usage, cost, .. }
+        | AgentEvent::Compressed { usage, cost, .. }
+        | AgentEvent::NotCompressed { usage, cost, .. }
+        | AgentEvent::Finished { usage, cost, .. }
+        | AgentEvent::Failed { usage, cost, .. } => Some((usage, *cost)),
+        AgentEvent::Calling { .. }
+        | AgentEvent::Called { .. }
+        | AgentEvent::Asked(_)
+        | AgentEvent::Took { .. }
+        | AgentEvent::Working(_) => None,
+    }
+}
+
+/// The turn that reports to have used something.
+pub(crate) fn spender(event: &Event) -> Option<TurnId> {
+    match event {
+        Event::Agent { turn, event } if used(event).is_some() => Some(turn.clone()),
+        _ => None,
+    }
+}
+
+/// Why a turn that goes on must not, in words for the person; none if it may.
+pub(crate) async fn overdrawn(
+    shared: &Shared,
+    session: &Session,
+    hand: &TurnInHand,
+) -> Option<String> {
+    let tab = Tab::of(shared, session, hand, shared.clock.now());
+    if tab.bounds.is_none() {
+        return None;
+    }
+    match tab.used_up(shared, Need::GoOn, &[]).await {
+        Ok(why) => why.map(|why| format!("I stopped here. {why}")),
+        Err(error) => {
+            // It is looked at again with the next step.
+            tracing::warn!(turn = %hand.turn, %error, "what was spent cannot be read");
+            None
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Something is asked about before it is done: on the platforms, over restarts, and for good.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use talaria_agent::Agent;
+use talaria_model::{
+    Approval, CallId, Capabilities, ChoiceId, Choices, Digest, InboundKind, Lasting, Question,
+    SenderId, Typing,
+};
+use talaria_platform::SendError;
+use talaria_session::{Access, Approvals, Approvers, GroupSessions, Scope, Tiers};
+use talaria_store::Store;
+
+use crate::world::{Conduct, EDITING, SIMPLE, World, agent};
+
+const BUTTONS: Capabilities =
+    Capabilities { choices: Choices::Buttons { max: 4, id: 64 }, ..SIMPLE };
+const CHANGING: Capabilities =
+    Capabilities { choices: Choices::Buttons { max: 4, id: 64 }, ..EDITING };
+
+const HANDLE: &str = "0123456789abcdef0123456789abcdef";
+
+fn question() -> Question {
+    let approval = Approval {
+        handle: HANDLE.into(),
+        digest: Digest::new([1; 32]),
+        tool: "pay".into(),
+        lasting: Lasting::Possible(Digest::new([2; 32])),
+    };
+    Question {
+        call: CallId::literal("call"),
+        text: "May I pay?".into(),
+        choices: approval.choices(),
+        approval: Some(Box::new(approval)),
+    }
+}
+
+fn choice(word: &str) -> ChoiceId {
+    ChoiceId::new(format!("{HANDLE}.{word}")).unwrap()
+}
+
+/// Asks whether it may pay, then tells what was answered.
+fn paying() -> Arc<dyn Agent> {
+    agent(|mut stage| async move {
+        let answer = stage.ask(question()).await;
+        stage.finish(&format!("{answer:?}")).await;
+    })
+}
+
+const ONCE: &str = "Approved { digest: 01010101, consent: Once }";
+const ALWAYS: &str = "Approved { digest: 01010101, consent: Always }";
+
+/// Alice and her friends are named: who only came in with everybody approves nothing.
+fn world(can: Capabilities) -> World {
+    let mut world = World::new(can).with_agent(paying());
+    let named = ["alice", "bob", "carol"].map(SenderId::literal);
+    world.accounts[0].1 = Access { listed: named.into(), ..Access::everyone() };
+    world
+}
+
+#[test]
+fn the_outcome_takes_the_place_of_the_question_where_messages_can_be_changed() {
+    world(CHANGING).live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        assert_eq!(life.texts("home", 1).await, ["May I pay?"]);
+        life.vendor.press("alice", "home", &choice("once"));
+        life.quiet().await;
+        let texts = life.vendor.texts("home");
+        assert_eq!(texts, ["May I pay?\n\n✅ approved once by `alice`", ONCE]);
+        let buttons = life.vendor.truth(|truth| truth.shown[0].content.choices.len());
+        assert_eq!(buttons, 0, "nobody can press it again");
+    });
+}
+
+#[test]
+fn the_outcome_is_said_where_messages_cannot_be_changed() {
+    world(BUTTONS).live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        life.vendor.press("alice", "home", &choice("deny"));
+        life.quiet().await;
+        let texts = life.vendor.texts("home");
+        let denied = r#"Denied { reason: "" }"#;
+        assert_eq!(texts, ["May I pay?", "⛔ denied by `alice`", denied]);
+    });
+}
+
+#[test]
+fn the_outcome_is_said_anew_where_the_question_cannot_be_found_any_more() {
+    let mut world = world(CHANGING);
+    let vendor = world.vendor();
+    vendor.behaves(|outbound| match &outbound.act {
+        talaria_model::Act::Edit { .. } => {
+            Conduct::Refuses(SendError::Rejected { reason: "no such message".into() })
+        }
+        _ => Conduct::Shows,
+    });
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        life.vendor.press("alice", "home", &choice("once"));
+        life.quiet().await;
+        let texts = life.vendor.texts("home");
+        assert_eq!(texts.len(), 3, "{texts:?}");
+        assert!(texts[1].contains("✅ approved once"), "{texts:?}");
+    });
+}
+
+#[test]
+fn a_question_and_its_outcome_survive_the_process() {
+    let mut world = world(CHANGING);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+    });
+    world.live(async |life| {
+        life.vendor.press("alice", "home", &choice("once"));
+        life.quiet().await;
+        let texts = life.vendor.texts("home");
+        assert_eq!(texts, ["May I pay?\n\n✅ approved once by `alice`", ONCE]);
+    });
+}
+
+#[test]
+fn nobody_answering_is_a_no_and_is_said() {
+    let mut world = world(CHANGING);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        let asked = life.now();
+        let texts = life.texts("home", 2).await;
+        assert_eq!(texts, ["May I pay?\n\n⌛ not done: nobody answered in time", "Expired"]);
+        let waited = life.now().since(asked);
+        assert!(waited >= Duration::from_secs(300) && waited < Duration::from_secs(400));
+        life.vendor.press("alice", "home", &choice("once"));
+        assert_eq!(life.texts("home", 3).await[2], "That question is not open any more.");
+    });
+}
+
+#[test]
+fn what_is_approved_for_good_is_not_asked_again_until_it_is_revoked() {
+    let mut world = world(BUTTONS);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        life.vendor.press("alice", "home", &choice("always"));
+        assert_eq!(life.texts("home", 3).await[2], ALWAYS);
+    });
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "once more");
+        assert_eq!(life.texts("home", 4).await[3], ALWAYS);
+        let granted = life.disk.grants(10).await.unwrap();
+        assert_eq!(granted.len(), 1);
+        assert_eq!(granted[0].sender, SenderId::literal("alice"));
+        assert!(life.disk.revoke_grant(&granted[0].digest).await.unwrap());
+        life.vendor.say("alice", "home", "and again");
+        assert_eq!(life.texts("home", 5).await[4], "May I pay?");
+    });
+}
+
+#[test]
+fn what_cannot_be_looked_up_is_asked_about() {
+    let mut world = world(BUTTONS);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        life.vendor.press("alice", "home", &choice("always"));
+        life.texts("home", 3).await;
+    });
+    world.disk.fails(crate::world::Verb::Granted, 1);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "once more");
+        assert_eq!(life.texts("home", 4).await[3], "May I pay?");
+    });
+}
+
+/// Bob is the administrator of groups.
+fn with_admin(by: Approvers, groups: GroupSessions) -> World {
+    let mut world = world(BUTTONS);
+    world.scope = Scope { groups, ..Scope::default() };
+    world.rules.approvals = Approvals { by, ..Approvals::default() };
+    let admins = BTreeSet::from([SenderId::literal("bob")]);
+    world.accounts[0].1.group.tiers = Arc::new(Tiers { admins, others: BTreeSet::new() });
+    world
+}
+
+#[test]
+fn a_tap_of_somebody_else_approves_nothing_unless_policy_says_so() {
+    for groups in [GroupSessions::PerMember, GroupSessions::Shared] {
+        for (by, who, approves) in [
+            (Approvers::Requester, "bob", false),
+            (Approvers::Requester, "carol", false),
+            (Approvers::Requester, "alice", true),
+            (Approvers::Admins, "bob", true),
+            (Approvers::Admins, "carol", false),
+            (Approvers::Admins, "alice", false),
+            (Approvers::Both, "bob", true),
+            (Approvers::Both, "carol", false),
+            (Approvers::Both, "alice", true),
+        ] {
+            let case = format!("{by:?} {who} {groups:?}");
+            with_admin(by, groups).live(async |life| {
+                let all = life.vendor.group("all");
+                life.vendor.say_in_group("alice", "all", "hello");
+                life.until("the question", |vendor| vendor.texts_at(&all) == ["May I pay?"]).await;
+                life.vendor.does(who, all.clone(), InboundKind::Pressed(choice("once")));
+                life.until("a word about it", |vendor| vendor.texts_at(&all).len() > 1).await;
+                life.pass_seconds(1).await;
+                let texts = life.vendor.texts_at(&all);
+                assert_eq!(texts.contains(&ONCE.to_owned()), approves, "{case}: {texts:?}");
+                if !approves {
+                    assert_eq!(texts[1], "That is not yours to approve.", "{case}");
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_button_answers_only_in_the_chat_that_it_is_in() {
+    with_admin(Approvers::Admins, GroupSessions::PerMember).live(async |life| {
+        let (all, other) = (life.vendor.group("all"), life.vendor.group("other"));
+        life.vendor.say_in_group("alice", "all", "hello");
+        life.until("the question", |vendor| vendor.texts_at(&all) == ["May I pay?"]).await;
+        life.vendor.does("bob", other.clone(), InboundKind::Pressed(choice("once")));
+        let told = ["That question is not open any more."];
+        life.until("a refusal", |vendor| vendor.texts_at(&other) == told).await;
+        assert_eq!(life.vendor.texts_at(&all), ["May I pay?"]);
+    });
+}
+
+#[test]
+fn an_administrator_is_heard_by_the_session_that_asked_also_after_a_restart() {
+    let mut world = with_admin(Approvers::Admins, GroupSessions::PerMember);
+    let all = world.vendor().group("all");
+    world.live(async |life| {
+        life.vendor.say_in_group("alice", "all", "hello");
+        life.until("the question", |vendor| vendor.texts_at(&all) == ["May I pay?"]).await;
+    });
+    world.live(async |life| {
+        life.pass_seconds(5).await;
+        life.vendor.does("bob", all.clone(), InboundKind::Pressed(choice("once")));
+        life.until("the answer", |vendor| vendor.texts_at(&all).contains(&ONCE.to_owned())).await;
+    });
+}
+
+#[test]
+fn nobody_is_shown_to_be_typing_while_a_person_thinks_it_over() {
+    let typing = Capabilities { typing: Typing::Fades(Duration::from_secs(5)), ..BUTTONS };
+    world(typing).live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        life.pass_seconds(200).await;
+        let typed = life.vendor.truth(|truth| {
+            let is_typing = |act: &talaria_model::Act| *act == talaria_model::Act::Typing;
+            truth.acts.iter().filter(|(_, outbound)| is_typing(&outbound.act)).count()
+        });
+        assert!(typed <= 1, "{typed} times");
+    });
+}
+
+#[test]
+fn work_in_the_background_is_approved_by_nobody() {
+    world(BUTTONS).live(async |life| {
+        life.vendor.say("alice", "home", "/background pay");
+        life.until("an answer", |vendor| {
+            vendor.texts("home").iter().any(|text| text.contains("Denied"))
+        })
+        .await;
+        let texts = life.vendor.texts("home");
+        assert!(!texts.iter().any(|text| text.contains("May I pay?")), "{texts:?}");
+    });
+}
+
+#[test]
+fn whoever_came_in_with_everybody_approves_nothing_and_may_still_say_no() {
+    world(BUTTONS).live(async |life| {
+        life.vendor.say("mallory", "home", "hello");
+        life.texts("home", 1).await;
+        life.vendor.press("mallory", "home", &choice("always"));
+        assert_eq!(life.texts("home", 2).await[1], "That is not yours to approve.");
+        life.vendor.press("mallory", "home", &choice("deny"));
+        let texts = life.texts("home", 4).await;
+        assert_eq!(texts[2..], ["⛔ denied by `mallory`", r#"Denied { reason: "" }"#]);
+    });
+}

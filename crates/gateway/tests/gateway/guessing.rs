@@ -1,0 +1,56 @@
+//! Thousands of guesses at pairing codes, by ever new names: nobody gets in, little is said and written
+//! down, and people are answered meanwhile. The book itself stands a million (`session::pairing`).
+
+use talaria_gateway::Paired;
+use talaria_model::{AccountId, SenderId};
+use talaria_session::{Access, PairWish, Reach, Strangers};
+use talaria_store::Store;
+
+use crate::world::{SIMPLE, World};
+
+const ROUNDS: usize = 20;
+const GUESSES: usize = 150;
+
+/// Another one each time, and never one that was made: those have digits in them.
+fn guess(number: usize) -> String {
+    let letter = |place: usize| char::from(b'A' + (number >> (place * 3) & 7) as u8);
+    (0..8).map(letter).collect()
+}
+
+#[test]
+fn thousands_of_guesses_let_nobody_in_and_nobody_waits_for_them() {
+    let mut world = World::new(SIMPLE);
+    world.accounts[0].1 =
+        Access { strangers: Strangers::Ignore, ..Access::only([SenderId::literal("alice")]) };
+    world.live(async |life| {
+        let main = AccountId::literal("main");
+        let issue = PairWish::Issue(Reach::Everywhere);
+        let mut handed_on = String::new();
+        for round in 0..ROUNDS {
+            let issued = life.gateway.pair(&main, &issue, "operator").await;
+            let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
+            for number in round * GUESSES..(round + 1) * GUESSES {
+                let eve = format!("eve-{number}");
+                life.vendor.say(&eve, &eve, &guess(number));
+            }
+            life.vendor.say("alice", "home", "hello");
+            assert_eq!(life.texts("home", round + 1).await[round], "echo: hello");
+            life.quiet().await;
+            let book = life.disk.guests(&main).await.expect("reads").book;
+            assert_eq!((book.guests().count(), book.issued(life.now()).count()), (0, 0));
+            handed_on = code;
+        }
+        life.vendor.say("late", "late", &handed_on);
+        life.quiet().await;
+        let said = life.vendor.truth(|truth| truth.acts.len());
+        assert_eq!(said, ROUNDS, "strangers were told nothing, and neither who came too late");
+        let counts = life.disk.counts().await.expect("reads");
+        assert_eq!((counts.denied, counts.sessions), (1_000, 1), "{counts:?}");
+        let record = life.disk.audited(0, 1_000).await.expect("reads").len();
+        assert_eq!(record, 1 + 2 * ROUNDS, "Alice, and each code that was made and was void");
+        let issued = life.gateway.pair(&main, &issue, "operator").await;
+        let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
+        life.vendor.say("ann", "ann", &code);
+        assert_eq!(life.texts("ann", 1).await[0], "Paired! You are let in; say what you need.");
+    });
+}

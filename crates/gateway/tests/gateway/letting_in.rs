@@ -1,0 +1,550 @@
+//! Who is let in, who is put out, and what becomes of everybody else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use talaria_agent::Agent;
+use talaria_gateway::{PairError, Paired};
+use talaria_model::{AccountId, ChoiceId, InboundKind, Message, Sender, SenderId, SenderKind};
+use talaria_session::pairing::Refusal;
+use talaria_session::{
+    Access, Bots, Busy, Gate, Mention, PairWish, Reach, RoomRules, Strangers, Tiers,
+};
+use talaria_store::{AuditDeed, Store, broken_at};
+use tokio::sync::Semaphore;
+
+use crate::world::{End, Life, SIMPLE, World, agent};
+
+const MAIN: &str = "main";
+
+fn account() -> AccountId {
+    AccountId::literal(MAIN)
+}
+
+/// An account on which strangers are given codes, and Alice is listed.
+fn pairing() -> World {
+    let mut world = World::new(SIMPLE);
+    assert_eq!(world.vendor().account(), account());
+    world.accounts[0].1 =
+        Access { strangers: Strangers::Pair, ..Access::only([SenderId::literal("alice")]) };
+    world
+}
+
+/// The code in what a stranger was told.
+fn code(texts: &[String]) -> String {
+    let told = texts.last().expect("something was said");
+    let (_, rest) = told.split_once('`').expect("a code is marked");
+    rest.split('`').next().expect("and ends").to_owned()
+}
+
+async fn approve(life: &Life, code: &str, reach: Reach) -> Result<Paired, PairError> {
+    let wish = PairWish::Approve(code.to_owned(), reach);
+    life.gateway.pair(&account(), &wish, "operator").await
+}
+
+async fn revoke(life: &Life, who: &str) {
+    let wish = PairWish::Revoke(who.to_owned());
+    let done = life.gateway.pair(&account(), &wish, "operator").await;
+    assert_eq!(done, Ok(Paired::PutOut(SenderId::new(who).expect("an id"))));
+}
+
+#[test]
+fn a_stranger_gets_a_code_and_is_heard_once_it_is_approved() {
+    pairing().live(async |life| {
+        life.vendor.say("ann", "home", "do something for me");
+        let told = life.texts("home", 1).await;
+        let code = code(&told);
+        assert!(told[0].contains(&format!("talaria pair approve main {code}")), "{told:?}");
+        life.quiet().await;
+        let counts = life.disk.counts().await.expect("reads");
+        assert_eq!((counts.denied, counts.sessions, counts.entries), (1, 0, 0), "{counts:?}");
+        let done = approve(life, &code.to_lowercase(), Reach::Direct).await;
+        assert!(matches!(done, Ok(Paired::LetIn { .. })), "{done:?}");
+        assert_eq!(life.texts("home", 2).await[1], "Paired! You are let in; say what you need.");
+        life.vendor.say("ann", "home", "hello");
+        assert_eq!(life.texts("home", 3).await[2], "echo: hello");
+        let again = approve(life, &code, Reach::Everywhere).await;
+        assert_eq!(again, Err(PairError::Refused(Refusal::NoSuchCode { left: 4 })));
+        let rows = life.disk.audited(0, 10).await.expect("reads");
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].audited.deed, AuditDeed::LetIn);
+        assert_eq!(rows[0].audited.subject, "main:ann");
+        assert_eq!(rows[0].audited.actor, "operator");
+    });
+}
+
+#[test]
+fn a_pairing_reaches_no_further_than_it_was_granted() {
+    pairing().live(async |life| {
+        for (who, reach) in [("ann", Reach::Direct), ("ben", Reach::Everywhere)] {
+            life.vendor.say(who, who, "hello");
+            let code = code(&life.texts(who, 1).await);
+            approve(life, &code, reach).await.expect("approves");
+            life.texts(who, 2).await;
+        }
+        life.vendor.say_in_group("ann", "club", "from ann");
+        life.vendor.say_in_group("ben", "club", "from ben");
+        let club = life.vendor.group("club");
+        life.until("ben is answered", |vendor| !vendor.texts_at(&club).is_empty()).await;
+        life.quiet().await;
+        assert_eq!(life.vendor.texts_at(&club), ["echo: from ben"]);
+        life.vendor.say("ann", "ann", "/restart");
+        let told = life.texts("ann", 3).await;
+        assert!(told[2].contains("is for administrators"), "{told:?}");
+    });
+}
+
+#[test]
+fn nothing_that_a_stranger_does_has_an_effect_but_the_one_answer() {
+    let mut world = pairing();
+    world.gate = Gate { mention: Mention::Unneeded, bots: Bots::LikePeople, ..Gate::default() };
+    world.live(async |life| {
+        let words = |text: &str| Message { text: text.into(), ..Message::default() };
+        let kinds = || {
+            [
+                InboundKind::Said(words("hello")),
+                InboundKind::Said(words("/stop")),
+                InboundKind::Said(words("/restart")),
+                InboundKind::Said(words("/pair")),
+                InboundKind::Edited(words("hello again")),
+                InboundKind::Pressed(ChoiceId::literal("yes")),
+                InboundKind::Stopped,
+            ]
+        };
+        for kind in kinds() {
+            life.vendor.does("mallory", life.vendor.group("club"), kind);
+        }
+        for kind in kinds().into_iter().skip(4) {
+            life.vendor.does("mallory", life.vendor.dm("cellar"), kind);
+        }
+        let mut bot = life.vendor.dm("factory");
+        bot.chat.id = talaria_model::ChatId::literal("factory");
+        life.vendor.deliver(talaria_model::Inbound {
+            id: talaria_model::EventId::literal("bot-1"),
+            at: life.now(),
+            from: Sender { kind: SenderKind::Bot, ..Sender::new(SenderId::literal("robot")) },
+            to: bot,
+            source: Default::default(),
+            kind: InboundKind::Said(words("hello")),
+        });
+        life.quiet().await;
+        let acts = |life: &Life| life.vendor.truth(|truth| truth.acts.len());
+        assert_eq!(acts(life), 0, "silence in groups, to programs, and to what is not said");
+        for kind in kinds() {
+            life.vendor.does("mallory", life.vendor.dm("home"), kind);
+        }
+        life.texts("home", 1).await;
+        life.quiet().await;
+        assert_eq!(acts(life), 1);
+        let counts = life.disk.counts().await.expect("reads");
+        assert_eq!((counts.sessions, counts.entries, counts.turns_in_hand), (0, 0, 0));
+        assert_eq!(counts.denied, 7 + 3 + 1 + 7);
+        assert_eq!(life.disk.audited(0, 10).await, Ok(Vec::new()));
+    });
+}
+
+#[test]
+fn where_strangers_are_ignored_nobody_is_answered() {
+    let mut world = World::new(SIMPLE);
+    world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
+    world.live(async |life| {
+        for text in ["hello", "ABCDEFGH", "abcd-efgh"] {
+            life.vendor.say("mallory", "home", text);
+        }
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home"), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_stranger_is_answered_once_however_often_it_is_delivered() {
+    pairing().live(async |life| {
+        let event = life.vendor.say("ann", "home", "hello");
+        life.texts("home", 1).await;
+        life.vendor.repeat(&event);
+        life.vendor.say("ann", "home", "hello?");
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home").len(), 1);
+        life.pass_seconds(600).await;
+        life.vendor.say("ann", "home", "hello??");
+        assert_eq!(life.texts("home", 2).await.len(), 2);
+    });
+}
+
+#[test]
+fn whoever_asks_while_too_many_do_is_told_to_come_again() {
+    pairing().live(async |life| {
+        for who in ["ann", "ben", "cat"] {
+            life.vendor.say(who, who, "hello");
+            assert!(life.texts(who, 1).await[0].contains("pairing code"));
+        }
+        life.vendor.say("dan", "dan", "hello");
+        assert!(life.texts("dan", 1).await[0].starts_with("Too many people"));
+        life.vendor.say("dan", "dan", "hello");
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("dan").len(), 1);
+    });
+}
+
+#[test]
+fn a_code_survives_a_restart_and_so_does_who_was_let_in() {
+    let mut world = pairing();
+    let code = world.live(async |life| {
+        life.vendor.say("ann", "home", "hello");
+        code(&life.texts("home", 1).await)
+    });
+    world.live(async |life| {
+        approve(life, &code, Reach::Direct).await.expect("approves");
+        life.texts("home", 2).await;
+    });
+    world.live(async |life| {
+        life.vendor.say("ann", "home", "hello");
+        assert_eq!(life.texts("home", 3).await[2], "echo: hello");
+    });
+}
+
+#[test]
+fn whenever_the_process_dies_a_stranger_is_answered_at_most_once_and_can_be_let_in() {
+    for moment in 0.. {
+        let mut world = pairing();
+        let end = world.live_and_die(moment, async |life| {
+            life.vendor.say("ann", "home", "hello");
+            life.quiet().await;
+        });
+        world.live(async |life| {
+            life.quiet().await;
+            let told = life.vendor.texts("home");
+            let plain = told.iter().filter(|text| text.starts_with("I do not know you"));
+            assert!(plain.count() <= 1, "moment {moment}: {told:?}");
+            life.pass_seconds(600).await;
+            life.vendor.say("ann", "home", "hello?");
+            life.until("there is a code", |vendor| vendor.texts("home").len() > told.len()).await;
+            let code = code(&life.vendor.texts("home"));
+            let done = approve(life, &code, Reach::Direct).await;
+            assert!(done.is_ok(), "moment {moment}: {done:?}");
+        });
+        if end == End::Over {
+            assert!(moment > 4, "there were moments to die at: {moment}");
+            return;
+        }
+    }
+}
+
+#[test]
+fn whenever_the_process_dies_an_approval_is_whole_or_was_not_made() {
+    for moment in 0.. {
+        let mut world = pairing();
+        let code = world.live(async |life| {
+            life.vendor.say("ann", "home", "hello");
+            code(&life.texts("home", 1).await)
+        });
+        let end = world.live_and_die(moment, async |life| {
+            approve(life, &code, Reach::Direct).await.expect("approves");
+            life.quiet().await;
+        });
+        world.live(async |life| {
+            life.quiet().await;
+            let told = life.vendor.texts("home");
+            let recorded = life.disk.audited(0, 10).await.expect("reads");
+            let is_in = matches!(
+                &*life
+                    .disk
+                    .guests(&account())
+                    .await
+                    .expect("reads")
+                    .book
+                    .guests()
+                    .collect::<Vec<_>>(),
+                [_]
+            );
+            assert_eq!(recorded.len(), usize::from(is_in), "moment {moment}");
+            assert_eq!(told.len() > 1, is_in, "moment {moment}: {told:?}");
+        });
+        if end == End::Over {
+            return;
+        }
+    }
+}
+
+/// Answers when it is let.
+fn patient() -> (Arc<dyn Agent>, Arc<Semaphore>) {
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let agent = agent(move |stage| {
+        let gate = held.clone();
+        async move {
+            gate.acquire().await.expect("is never closed").forget();
+            stage.finish("done").await;
+        }
+    });
+    (agent, gate)
+}
+
+#[test]
+fn who_is_put_out_is_not_heard_and_what_waits_of_them_is_parked() {
+    let (agent, gate) = patient();
+    let mut world = pairing().with_agent(agent);
+    world.rules.busy = Busy::Queue;
+    world.rules.acks = talaria_session::Acks::Never;
+    world.rules.room = 2;
+    world.live(async |life| {
+        life.vendor.say("ann", "home", "hello");
+        let code = code(&life.texts("home", 1).await);
+        approve(life, &code, Reach::Direct).await.expect("approves");
+        life.texts("home", 2).await;
+        // One is being answered, two wait in the session, the rest waits in the journal.
+        for text in ["first", "second", "third", "fourth", "fifth"] {
+            life.vendor.say("ann", "home", text);
+        }
+        life.until("all are heard", |vendor| vendor.is_heard()).await;
+        life.pass_seconds(1).await;
+        revoke(life, "ann").await;
+        gate.add_permits(10);
+        assert_eq!(life.texts("home", 3).await[2], "done");
+        life.quiet().await;
+        assert_eq!(
+            life.vendor.texts("home").len(),
+            3,
+            "what was begun is finished, the rest is not"
+        );
+        let counts = life.disk.counts().await.expect("reads");
+        assert_eq!((counts.denied, counts.unread), (1 + 4, 0));
+        life.pass_seconds(700).await;
+        life.vendor.say("ann", "home", "am I still there?");
+        assert!(life.texts("home", 4).await[3].contains("pairing code"));
+        let deeds: Vec<_> = life
+            .disk
+            .audited(0, 10)
+            .await
+            .expect("reads")
+            .into_iter()
+            .map(|row| row.audited.deed)
+            .collect();
+        assert_eq!(deeds, [AuditDeed::LetIn, AuditDeed::PutOut]);
+    });
+}
+
+#[test]
+fn who_is_taken_off_the_list_is_not_heard_and_what_waits_of_them_is_parked() {
+    let (agent, gate) = patient();
+    let mut world = World::new(SIMPLE).with_agent(agent);
+    world.rules.busy = Busy::Queue;
+    world.rules.acks = talaria_session::Acks::Never;
+    world.accounts[0].1 = Access::only(["alice", "bob"].map(SenderId::literal));
+    world.live(async |life| {
+        life.vendor.say("alice", "a", "one");
+        life.vendor.say("bob", "b", "one");
+        life.vendor.say("bob", "b", "two");
+        life.until("all are heard", |vendor| vendor.is_heard()).await;
+        life.pass_seconds(1).await;
+        life.gateway.set_access(&account(), Access::only([SenderId::literal("alice")]));
+        gate.add_permits(10);
+        assert_eq!(life.texts("a", 1).await, ["done"]);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("b"), ["done"], "what was begun is finished");
+        assert_eq!(life.disk.counts().await.expect("reads").denied, 1);
+    });
+}
+
+#[test]
+fn what_an_earlier_run_let_in_is_denied_where_nobody_is_heard_any_more() {
+    let (agent, gate) = patient();
+    let mut world = World::new(SIMPLE).with_agent(agent);
+    world.rules.busy = Busy::Queue;
+    world.live(async |life| {
+        life.vendor.say("bob", "b", "one");
+        life.vendor.say("bob", "b", "two");
+        life.until("all are heard", |vendor| vendor.is_heard()).await;
+        life.pass_seconds(1).await;
+    });
+    world.accounts[0].1 = Access::closed();
+    gate.add_permits(10);
+    world.live(async |life| {
+        life.quiet().await;
+        let counts = life.disk.counts().await.expect("reads");
+        assert_eq!((counts.denied, counts.unread, counts.turns_in_hand), (1, 0, 0), "{counts:?}");
+    });
+}
+
+/// An account on which Alice is an administrator.
+fn administered() -> World {
+    let mut world = pairing();
+    let tiers = Tiers { admins: [SenderId::literal("alice")].into(), ..Tiers::default() };
+    world.accounts[0].1.direct = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
+    world
+}
+
+#[test]
+fn an_administrator_hands_a_code_on_and_whoever_says_it_is_let_in() {
+    administered().live(async |life| {
+        life.vendor.say("alice", "desk", "/pair");
+        let told = life.texts("desk", 1).await;
+        assert!(told[0].starts_with("Pairing code: `"), "{told:?}");
+        let handed_on = code(&told);
+        life.vendor.say("ann", "home", &format!(" {} ", handed_on.to_lowercase()));
+        assert_eq!(life.texts("home", 1).await, ["Paired! You are let in; say what you need."]);
+        life.vendor.say("ann", "home", "hello");
+        assert_eq!(life.texts("home", 2).await[1], "echo: hello");
+        life.vendor.say("ben", "other", &handed_on);
+        assert!(life.texts("other", 1).await[0].contains("pairing code is"), "it is used up");
+        life.vendor.say("alice", "desk", "/pair list");
+        let list = &life.texts("desk", 2).await[1];
+        assert!(list.contains("`ben` asks") && list.contains("`ann` is let in"), "{list}");
+        assert!(!list.contains(&handed_on), "{list}");
+        let asked = code(&life.vendor.texts("other"));
+        life.vendor.say("alice", "desk", &format!("/pair approve {asked}"));
+        assert!(life.texts("desk", 3).await[2].starts_with("`ben` is let in"));
+        life.vendor.say("alice", "desk", "/pair revoke ann");
+        assert!(life.texts("desk", 4).await[3].starts_with("`ann` is not heard"));
+        life.vendor.say("ann", "home", "still there?");
+        life.quiet().await;
+        assert!(!life.vendor.texts("home").iter().any(|text| text.contains("still there")));
+        let rows = life.disk.audited(0, 10).await.expect("reads");
+        let deeds: Vec<_> = rows.iter().map(|row| row.audited.deed).collect();
+        use AuditDeed::{CodeIssued, LetIn, PutOut};
+        assert_eq!(deeds, [LetIn, CodeIssued, LetIn, LetIn, PutOut], "Alice came first");
+        assert!(rows[1..].iter().all(|row| row.audited.actor == "main:alice"), "{rows:?}");
+        assert_eq!(broken_at(None, &rows), None);
+        // What may be a code is nowhere written down as it was said.
+        let journal = life.disk.ledger();
+        let kept = journal.rows.values().map(|row| format!("{:?}", row.inbound));
+        let strangers = kept.filter(|row| row.contains("\"ben\"") || row.contains("\"ann\""));
+        assert!(strangers.clone().count() >= 3);
+        assert!(!strangers.into_iter().any(|row| { row.to_uppercase().contains(&handed_on) }));
+    });
+}
+
+#[test]
+fn only_an_administrator_decides_who_is_let_in_and_not_where_others_read_along() {
+    administered().live(async |life| {
+        life.vendor.say("ann", "home", "hello");
+        let asked = code(&life.texts("home", 1).await);
+        approve(life, &asked, Reach::Everywhere).await.expect("approves");
+        life.texts("home", 2).await;
+        life.vendor.say("ann", "home", "/pair");
+        assert!(life.texts("home", 3).await[2].contains("is for administrators"));
+        life.vendor.say_in_group("alice", "club", "/pair");
+        let club = life.vendor.group("club");
+        life.until("there is an answer", |vendor| !vendor.texts_at(&club).is_empty()).await;
+        assert!(life.vendor.texts_at(&club)[0].contains("direct chat"));
+    });
+}
+
+#[test]
+fn five_mistyped_codes_lock_and_say_so() {
+    administered().live(async |life| {
+        for n in 1..=5 {
+            life.vendor.say("alice", "desk", "/pair approve AAAAAAAA");
+            let told = life.texts("desk", n).await;
+            let expected =
+                if n < 5 { "No open request has that code" } else { "Too many wrong codes" };
+            assert!(told[n - 1].starts_with(expected), "{told:?}");
+        }
+        life.vendor.say("ann", "home", "hello");
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home").len(), 0, "no code is given out either");
+        let rows = life.disk.audited(0, 10).await.expect("reads");
+        let deeds: Vec<_> = rows.iter().map(|row| row.audited.deed).collect();
+        assert_eq!(deeds, [AuditDeed::LetIn, AuditDeed::LockedOut], "Alice came, and locked it");
+    });
+}
+
+#[test]
+fn two_programs_that_answer_each_other_stop() {
+    let mut world = World::new(SIMPLE);
+    world.gate = Gate { bots: Bots::LikePeople, mention: Mention::Unneeded, ..Gate::default() };
+    world.live(async |life| {
+        let says = |number: usize| talaria_model::Inbound {
+            id: talaria_model::EventId::new(format!("robot-{number}")).expect("an id"),
+            at: life.now(),
+            from: Sender { kind: SenderKind::Bot, ..Sender::new(SenderId::literal("robot")) },
+            to: life.vendor.group("lab"),
+            source: Default::default(),
+            kind: InboundKind::Said(Message { text: format!("{number}"), ..Message::default() }),
+        };
+        let lab = life.vendor.group("lab");
+        for number in 1..=10 {
+            life.vendor.deliver(says(number));
+            life.until("it answers", |vendor| vendor.texts_at(&lab).len() == number).await;
+        }
+        for number in 11..=20 {
+            life.vendor.deliver(says(number));
+        }
+        life.vendor.say_in_group("alice", "lab", "hello");
+        life.until("people are heard", |vendor| vendor.texts_at(&lab).len() == 11).await;
+        life.quiet().await;
+        assert_eq!(life.vendor.texts_at(&lab).len(), 11);
+        life.pass(Duration::from_secs(60)).await;
+        life.vendor.deliver(says(21));
+        life.until("a minute later", |vendor| vendor.texts_at(&lab).len() == 12).await;
+    });
+}
+
+#[test]
+fn a_book_that_cannot_be_written_lets_nobody_in_and_answers_nobody() {
+    pairing().live(async |life| {
+        life.disk.fails(crate::world::Verb::KeepGuests, 1);
+        life.vendor.say("ann", "home", "hello");
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home").len(), 0);
+        life.vendor.say("ann", "home", "hello");
+        let asked = code(&life.texts("home", 1).await);
+        life.disk.lies(crate::world::Verb::KeepGuests, 1);
+        let unsure = approve(life, &asked, Reach::Direct).await;
+        assert!(matches!(unsure, Err(PairError::Store(_))), "{unsure:?}");
+        life.vendor.say("ann", "home", "hello");
+        life.until("what was written counts", |vendor| {
+            vendor.texts("home").iter().any(|text| text == "echo: hello")
+        })
+        .await;
+    });
+}
+
+#[test]
+fn who_is_on_a_list_is_recorded_when_they_first_come_and_never_again() {
+    let mut world = World::new(SIMPLE);
+    world.accounts[0].1 = Access {
+        direct: RoomRules { listed: [SenderId::literal("bob")].into(), ..RoomRules::default() },
+        ..Access::only([SenderId::literal("alice")])
+    };
+    let recorded = async |life: &Life| {
+        let rows = life.disk.audited(0, 10).await.expect("reads");
+        assert_eq!(broken_at(None, &rows), None);
+        let told = rows.into_iter().map(|row| {
+            let talaria_store::Audited { actor, deed, subject, detail } = row.audited;
+            format!("{actor} {} {subject}: {detail}", deed.as_str())
+        });
+        told.collect::<Vec<_>>()
+    };
+    let expected = [
+        "configuration let_in main:alice: the sender is on the account's allow list",
+        "configuration let_in main:bob: the sender is on the account's list for such chats",
+    ];
+    world.live(async |life| {
+        for n in 1..=3 {
+            life.vendor.say("alice", "a", "hello");
+            life.texts("a", n).await;
+        }
+        life.vendor.say("mallory", "m", "hello");
+        life.vendor.say("bob", "b", "hello");
+        life.texts("b", 1).await;
+        life.quiet().await;
+        assert_eq!(recorded(life).await, expected);
+    });
+    world.live(async |life| {
+        life.vendor.say("alice", "elsewhere", "hello");
+        life.texts("elsewhere", 1).await;
+        life.quiet().await;
+        assert_eq!(recorded(life).await, expected, "a restart makes nobody new");
+    });
+}
+
+#[test]
+fn who_comes_in_with_everybody_leaves_no_record() {
+    World::new(SIMPLE).live(async |life| {
+        life.vendor.say("ann", "a", "hello");
+        life.texts("a", 1).await;
+        life.quiet().await;
+        assert_eq!(life.disk.audited(0, 10).await, Ok(Vec::new()));
+    });
+}

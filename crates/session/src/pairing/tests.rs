@@ -1,0 +1,426 @@
+use super::*;
+use crate::tests::said;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::default() + SECOND * u32::try_from(1_000_000 + seconds).expect("small")
+}
+
+fn chance(seed: u8) -> Chance {
+    Chance(std::array::from_fn(|place| seed.wrapping_mul(31).wrapping_add(place as u8)))
+}
+
+fn who(name: &str) -> Sender {
+    Sender::named(SenderId::new(name).expect("an id"), name)
+}
+
+fn here() -> Address {
+    said("x", "").to
+}
+
+fn hello(book: &mut GuestBook, name: &str, seed: u8, now: Timestamp) -> Answer {
+    book.said((&who(name), &here()), "hello", Strangers::Pair, chance(seed), now)
+}
+
+fn code(answer: Answer) -> Code {
+    match answer {
+        Answer::Code(code) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_numbers_are_those_that_were_promised() {
+    assert_eq!(std::str::from_utf8(ALPHABET), Ok("ABCDEFGHJKLMNPQRSTUVWXYZ23456789"));
+    assert_eq!(ALPHABET.iter().collect::<BTreeSet<_>>().len(), 32);
+    assert_eq!((LENGTH, LIFETIME.as_secs(), ASK_EVERY.as_secs()), (8, 3600, 600));
+    assert_eq!((MOST_REQUESTS, MOST_FAILURES, LOCKOUT.as_secs()), (3, 5, 3600));
+    assert_eq!((MOST_GUESSES, MOST_GUESSES_OF_ALL), (5, 100));
+}
+
+#[test]
+fn a_stranger_gets_a_code_and_the_operator_lets_them_in_once() {
+    let mut book = GuestBook::default();
+    let code = code(hello(&mut book, "ann", 1, at(0)));
+    assert_eq!(book.reach(&who("ann").id), None, "asking is not being let in");
+    let typed = format!(" {}-{} ", code.0[..4].to_lowercase(), &code.0[4..]);
+    let request = book.approve(&typed, Reach::Direct, "op", at(9)).expect("is right");
+    assert_eq!((request.sender, request.at), (who("ann").id, here()));
+    assert_eq!(book.reach(&who("ann").id), Some(Reach::Direct));
+    let (_, grant) = book.guests().next().expect("is let in");
+    assert_eq!((grant.by.as_str(), grant.since), ("op", at(9)));
+    let again = book.approve(&typed, Reach::Everywhere, "op", at(9));
+    assert_eq!(again, Err(Refusal::NoSuchCode { left: 4 }), "a code is good for one use");
+    assert_eq!(book.reach(&who("ann").id), Some(Reach::Direct), "and widens nothing");
+    assert!(book.revoke(&who("ann").id).is_some());
+    assert_eq!(book.reach(&who("ann").id), None);
+    assert_eq!(book.revoke(&who("ann").id), None);
+}
+
+#[test]
+fn a_code_is_good_for_an_hour() {
+    for (later, expected) in [(3599, true), (3600, false)] {
+        let mut book = GuestBook::default();
+        let code = code(hello(&mut book, "ann", 1, at(0))).to_string();
+        assert_eq!(book.requests(at(later)).count(), usize::from(expected));
+        assert_eq!(book.approve(&code, Reach::Direct, "op", at(later)).is_ok(), expected);
+        let mut book = GuestBook::default();
+        let code = book.issue(Reach::Direct, "op", chance(2), at(0)).expect("issues");
+        assert_eq!(book.issued(at(later)).count(), usize::from(expected));
+        let answer =
+            book.said((&who("ann"), &here()), &code.0, Strangers::Pair, chance(1), at(later));
+        assert_eq!(matches!(answer, Answer::LetIn(_)), expected, "{answer:?}");
+    }
+}
+
+#[test]
+fn nobody_is_answered_more_often_than_every_ten_minutes() {
+    let mut book = GuestBook::default();
+    let first = code(hello(&mut book, "ann", 1, at(0)));
+    for later in [0, 1, 599] {
+        let answer = hello(&mut book, "ann", 2, at(later));
+        assert_eq!(answer, Answer::Silence(Silence::Lately));
+    }
+    let second = code(hello(&mut book, "ann", 3, at(600)));
+    assert_eq!(book.requests(at(600)).count(), 1, "who asks again has one code");
+    assert!(book.approve(&first.0, Reach::Direct, "op", at(601)).is_err());
+    assert!(book.approve(&second.0, Reach::Direct, "op", at(601)).is_ok());
+}
+
+#[test]
+fn three_may_ask_and_the_fourth_pushes_nobody_out() {
+    let mut book = GuestBook::default();
+    for (seed, name) in (0..).zip(["ann", "ben", "cat"]) {
+        code(hello(&mut book, name, seed, at(0)));
+    }
+    assert_eq!(hello(&mut book, "dan", 9, at(1)), Answer::Full);
+    assert_eq!(hello(&mut book, "dan", 9, at(2)), Answer::Silence(Silence::Lately));
+    let asking: Vec<_> = book.requests(at(2)).map(|request| request.sender.clone()).collect();
+    assert_eq!(asking, ["ann", "ben", "cat"].map(SenderId::literal));
+    assert_eq!(book.clear(at(3)), 3);
+    code(hello(&mut book, "eve", 9, at(3)));
+}
+
+#[test]
+fn five_mistyped_codes_lock_the_account_for_an_hour() {
+    let mut book = GuestBook::default();
+    let right = code(hello(&mut book, "ann", 1, at(0)));
+    for left in [4, 3, 2, 1] {
+        let refused = book.approve("AAAAAAAA", Reach::Direct, "op", at(1));
+        assert_eq!(refused, Err(Refusal::NoSuchCode { left }));
+        assert_eq!(book.approve("AAAAAAA", Reach::Direct, "op", at(1)), Err(Refusal::NotACode));
+    }
+    let locked = Err(Refusal::Locked { until: at(3601) });
+    assert_eq!(book.approve("AAAAAAAA", Reach::Direct, "op", at(1)), locked);
+    assert_eq!(book.approve(&right.0, Reach::Direct, "op", at(2)), locked);
+    assert_eq!(hello(&mut book, "ben", 2, at(3)), Answer::Silence(Silence::Locked));
+    assert_eq!(book.locked_until(at(3600)), Some(at(3601)));
+    assert_eq!(book.locked_until(at(3601)), None);
+    let fresh = code(hello(&mut book, "ben", 2, at(3601)));
+    assert!(book.approve(&fresh.0, Reach::Direct, "op", at(3602)).is_ok());
+}
+
+#[test]
+fn a_right_code_forgives_what_was_mistyped_before() {
+    let mut book = GuestBook::default();
+    for round in 0..3 {
+        let later = at(round * 700);
+        let right = code(hello(&mut book, &format!("p{round}"), round as u8, later));
+        for _ in 0..4 {
+            assert!(book.approve("AAAAAAAA", Reach::Direct, "op", later).is_err());
+        }
+        assert!(book.approve(&right.0, Reach::Direct, "op", later).is_ok());
+    }
+}
+
+#[test]
+fn a_code_that_was_handed_on_lets_in_who_says_it_first() {
+    let mut book = GuestBook::default();
+    let code = book.issue(Reach::Everywhere, "op", chance(7), at(0)).expect("issues").0;
+    let answer =
+        book.said((&who("ann"), &here()), &code.to_lowercase(), Strangers::Pair, chance(1), at(1));
+    let Answer::LetIn(grant) = answer else { panic!("{answer:?}") };
+    assert_eq!((grant.reach, grant.by.as_str()), (Reach::Everywhere, "op"));
+    assert_eq!(book.reach(&who("ann").id), Some(Reach::Everywhere));
+    let late = book.said((&who("ben"), &here()), &code, Strangers::Pair, chance(2), at(1));
+    assert!(matches!(late, Answer::Code(_)), "one winner, and words are words: {late:?}");
+    assert_eq!(book.reach(&who("ben").id), None);
+}
+
+#[test]
+fn who_guesses_five_times_is_not_listened_to_for_an_hour() {
+    let mut book = GuestBook::default();
+    let right = book.issue(Reach::Direct, "op", chance(7), at(0)).expect("issues").0;
+    let say = |book: &mut GuestBook, text: &str, later| {
+        book.said((&who("eve"), &here()), text, Strangers::Pair, chance(1), at(later))
+    };
+    for _ in 0..5 {
+        assert_eq!(say(&mut book, "AAAAAAAA", 1), Answer::Silence(Silence::Wrong));
+    }
+    assert_eq!(say(&mut book, &right, 2), Answer::Silence(Silence::Barred));
+    assert_eq!(book.reach(&who("eve").id), None);
+    let next = book.issue(Reach::Direct, "op", chance(8), at(3601)).expect("issues").0;
+    assert!(matches!(say(&mut book, &next, 3602), Answer::LetIn(_)), "an hour is an hour");
+}
+
+/// What is not even looked at is exactly what would change nothing.
+#[test]
+fn who_has_guessed_too_often_is_deaf_ground_for_an_hour_and_nobody_else_is() {
+    let mut book = GuestBook::default();
+    book.issue(Reach::Direct, "op", chance(9), at(0)).expect("there is room");
+    let deaf = |book: &GuestBook, name: &str, now| {
+        book.is_deaf_to(&who(name).id, "AAAAAAAA", Strangers::Pair, now)
+    };
+    let guess = |book: &mut GuestBook, now| {
+        book.said((&who("eve"), &here()), "AAAAAAAA", Strangers::Pair, chance(1), now);
+    };
+    for second in 1..u64::from(MOST_GUESSES) {
+        guess(&mut book, at(second));
+    }
+    assert!(!deaf(&book, "eve", at(9)), "one guess is left");
+    guess(&mut book, at(10));
+    for (now, expected) in [(9, false), (10, true), (11, true), (3599, true)] {
+        assert_eq!(deaf(&book, "eve", at(now)), expected, "after {now} s");
+        assert!(!deaf(&book, "ann", at(now)));
+    }
+    // The code is good for an hour as well; another one is out by then.
+    book.issue(Reach::Direct, "op", chance(8), at(3599)).expect("there is room");
+    for (now, expected) in [(3609, true), (3610, false), (3611, false)] {
+        assert_eq!(deaf(&book, "eve", at(now)), expected, "after {now} s");
+    }
+}
+
+#[test]
+fn a_hundred_guesses_by_whomever_void_every_code() {
+    let mut book = GuestBook::default();
+    let right = book.issue(Reach::Direct, "op", chance(7), at(0)).expect("issues").0;
+    for guess in 0..100 {
+        let sender = who(&format!("eve {guess}"));
+        let answer = book.said((&sender, &here()), "AAAAAAAA", Strangers::Pair, chance(1), at(1));
+        let expected = if guess < 99 { Silence::Wrong } else { Silence::Void };
+        assert_eq!(answer, Answer::Silence(expected), "{guess}");
+    }
+    let answer = book.said((&who("ann"), &here()), &right, Strangers::Pair, chance(2), at(2));
+    assert!(matches!(answer, Answer::Code(_)), "the code is void: {answer:?}");
+    let next = book.issue(Reach::Direct, "op", chance(8), at(3)).expect("issues").0;
+    let answer = book.said((&who("ben"), &here()), &next, Strangers::Pair, chance(3), at(3));
+    assert!(matches!(answer, Answer::LetIn(_)), "the next has a hundred of its own");
+}
+
+/// Chance that a test can repeat: the state of a generator that is not the one of the guesses.
+fn drawn(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB)
+}
+
+#[test]
+fn a_million_guesses_let_nobody_in() {
+    const GUESSES: u32 = 1_000_000;
+    const NAMES: u64 = 50_000;
+    let (mut codes, mut guesses) = (7, 11);
+    let mut book = GuestBook::default();
+    let (mut looked_at, mut answered, mut largest) = (0, 0, 0);
+    let mut last = None;
+    for number in 0..GUESSES {
+        // A thousand guesses a second, and every second somebody hands out a code.
+        let now = at(u64::from(number / 1_000));
+        if number % 1_000 == 0 {
+            let chance = Chance(std::array::from_fn(|_| drawn(&mut codes).to_le_bytes()[3]));
+            last = Some(book.issue(Reach::Everywhere, "operator", chance, now).unwrap());
+        }
+        let drawn = drawn(&mut guesses);
+        let typed = Code::of(&drawn.to_le_bytes()).to_string();
+        let eve = Sender::new(SenderId::new(format!("eve-{}", drawn % NAMES)).unwrap());
+        if book.is_deaf_to(&eve.id, &typed, Strangers::Pair, now) {
+            continue;
+        }
+        looked_at += 1;
+        match book.said((&eve, &here()), &typed, Strangers::Pair, chance(1), now) {
+            Answer::LetIn(_) => panic!("guess {number} was right"),
+            Answer::Code(_) | Answer::Full => answered += 1,
+            Answer::Silence(_) => {}
+        }
+        if number % 10_000 == 0 {
+            largest = largest.max(serde_json::to_string(&book).unwrap().len());
+        }
+    }
+    assert_eq!(book.guests().count(), 0);
+    assert_eq!(book.issued(at(999)).count(), 0, "a hundred guesses void a code");
+    assert!(looked_at < 120_000, "most cost next to nothing: {looked_at}");
+    assert!(answered < 4 * MOST_REMEMBERED, "few are answered: {answered}");
+    assert!(largest < 200 << 10, "the book stays small: {largest} bytes");
+    let (late, text) = (who("late"), last.expect("codes were made").to_string());
+    let answer = book.said((&late, &here()), &text, Strangers::Ignore, chance(2), at(999));
+    assert_eq!(answer, Answer::Silence(Silence::Unwelcome), "a void code lets nobody in");
+    let code = book.issue(Reach::Direct, "operator", chance(3), at(999)).unwrap().to_string();
+    let answer = book.said((&late, &here()), &code, Strangers::Ignore, chance(4), at(999));
+    assert!(matches!(answer, Answer::LetIn(_)), "and the right one does: {answer:?}");
+}
+
+#[test]
+fn no_more_codes_are_out_than_there_is_room_for() {
+    let mut book = GuestBook::default();
+    for seed in 0..16 {
+        book.issue(Reach::Direct, "op", chance(seed), at(0)).expect("there is room");
+    }
+    let one_more = book.issue(Reach::Direct, "op", chance(99), at(0));
+    assert_eq!(one_more, Err(Refusal::TooManyCodes));
+    assert_eq!(book.clear(at(1)), 16);
+}
+
+#[test]
+fn no_more_people_are_let_in_than_there_is_room_for() {
+    let grant = Grant { name: None, since: at(0), by: "op".into(), reach: Reach::Direct };
+    let guest = |n: usize| (SenderId::new(format!("p{n}")).expect("an id"), grant.clone());
+    let mut book =
+        GuestBook { guests: (0..MOST_GUESTS).map(guest).collect(), ..GuestBook::default() };
+    let asked = code(hello(&mut book, "ann", 1, at(0)));
+    let refused = book.approve(&asked.0, Reach::Direct, "op", at(1));
+    assert_eq!(refused, Err(Refusal::TooManyGuests));
+    let issued = book.issue(Reach::Direct, "op", chance(5), at(1)).expect("issues");
+    let answer = book.said((&who("ben"), &here()), &issued.0, Strangers::Pair, chance(2), at(2));
+    assert_eq!(answer, Answer::Silence(Silence::Wrong));
+    book.revoke(&SenderId::literal("p7"));
+    assert!(book.approve(&asked.0, Reach::Direct, "op", at(3)).is_ok());
+}
+
+#[test]
+fn a_clock_that_was_set_back_locks_nobody_out() {
+    let mut book = GuestBook::default();
+    code(hello(&mut book, "ann", 1, at(100_000)));
+    for _ in 0..5 {
+        let _ = book.approve("AAAAAAAA", Reach::Direct, "op", at(100_000));
+    }
+    code(hello(&mut book, "ann", 2, at(0)));
+}
+
+#[test]
+fn where_strangers_are_ignored_only_a_code_that_was_handed_on_counts() {
+    let mut book = GuestBook::default();
+    let say = |book: &mut GuestBook, text: &str| {
+        book.said((&who("ann"), &here()), text, Strangers::Ignore, chance(1), at(1))
+    };
+    for text in ["hello", "ABCDEFGH"] {
+        assert_eq!(say(&mut book, text), Answer::Silence(Silence::Unwelcome));
+        assert!(book.is_deaf_to(&who("ann").id, text, Strangers::Ignore, at(1)));
+    }
+    assert_eq!(book, GuestBook::default());
+    let code = book.issue(Reach::Direct, "op", chance(7), at(0)).expect("issues").0;
+    assert!(!book.is_deaf_to(&who("ann").id, &code, Strangers::Ignore, at(1)));
+    assert!(matches!(say(&mut book, &code), Answer::LetIn(_)));
+}
+
+#[test]
+fn codes_are_kept_as_digests_and_never_printed() {
+    let mut book = GuestBook::default();
+    let asked = code(hello(&mut book, "ann", 1, at(0)));
+    let issued = book.issue(Reach::Direct, "op", chance(2), at(0)).expect("issues");
+    let kept = serde_json::to_string(&book).expect("serialises");
+    let printed = format!("{book:?} {asked:?}");
+    for code in [asked.0, issued.0] {
+        assert!(!kept.contains(&code) && !printed.contains(&code), "{kept} {printed}");
+    }
+    let salts: BTreeSet<_> = book
+        .requests
+        .iter()
+        .map(|request| request.code.salt.clone())
+        .chain(book.issued.iter().map(|issued| issued.code.salt.clone()))
+        .collect();
+    assert_eq!(salts.len(), 2, "each has a salt of its own");
+    assert_eq!(serde_json::from_str::<GuestBook>(&kept).expect("deserialises"), book);
+}
+
+#[test]
+fn what_can_be_a_code_and_what_cannot() {
+    for (typed, expected) in [
+        ("ABCDEFGH", Some("ABCDEFGH")),
+        ("abcd-efgh", Some("ABCDEFGH")),
+        (" a b c d e f g h ", Some("ABCDEFGH")),
+        ("ABCDEFG", None),
+        ("ABCDEFGHJ", None),
+        ("ABCDEFG0", None),
+        ("ABCDEFG1", None),
+        ("ABCDEFGI", None),
+        ("ABCDEFGO", None),
+        ("ABCDEFGé", None),
+        ("", None),
+    ] {
+        assert_eq!(Code::read(typed).map(|code| code.0).as_deref(), expected, "{typed}");
+    }
+}
+
+#[test]
+fn a_name_hides_and_turns_nothing() {
+    assert_eq!(shown("Ann\u{202e}nimda\u{200b}\n  B\u{7}."), "Annnimda B.");
+    assert_eq!(shown(&"x".repeat(1000)).len(), LONGEST_NAME);
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Say(u8, String),
+    Approve(String),
+    Issue(u8),
+    Revoke(u8),
+    Clear,
+    Pass(u64),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => (any::<u8>(), "[A-H2-9]{8}|hello").prop_map(|(who, text)| Op::Say(who, text)),
+        2 => "[A-H2-9]{8}".prop_map(Op::Approve),
+        1 => any::<u8>().prop_map(Op::Issue),
+        1 => any::<u8>().prop_map(Op::Revoke),
+        1 => Just(Op::Clear),
+        1 => (0_u64..5000).prop_map(Op::Pass),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn without_the_code_nobody_is_let_in_and_the_book_stays_small(
+        ops in prop::collection::vec(op(), 1..200),
+    ) {
+        let mut book = GuestBook::default();
+        let mut now = at(0);
+        for op in ops {
+            match op {
+                // No code that comes of this chance has only those letters.
+                Op::Say(name, text) => {
+                    let sender = who(&format!("p{name}"));
+                    let deaf = book.is_deaf_to(&sender.id, &text, Strangers::Pair, now);
+                    let answer = book.said((&sender, &here()), &text, Strangers::Pair, Chance([13; 32]), now);
+                    let quiet = [Silence::Lately, Silence::Crowded, Silence::Locked, Silence::Barred];
+                    let was_quiet = quiet.map(Answer::Silence).contains(&answer);
+                    prop_assert_eq!(deaf, was_quiet, "{:?}", answer);
+                }
+                Op::Approve(text) => drop(book.approve(&text, Reach::Direct, "op", now)),
+                Op::Issue(seed) => {
+                    let mut chance = Chance([13; 32]);
+                    chance.0[0] = seed;
+                    drop(book.issue(Reach::Direct, "op", chance, now));
+                }
+                Op::Revoke(name) => drop(book.revoke(&who(&format!("p{name}")).id)),
+                Op::Clear => drop(book.clear(now)),
+                Op::Pass(seconds) => {
+                    now = now + Duration::from_secs(seconds);
+                }
+            }
+            prop_assert_eq!(book.guests().count(), 0);
+            prop_assert!(book.requests.len() <= MOST_REQUESTS);
+            prop_assert!(book.issued.len() <= MOST_ISSUED);
+            prop_assert!(book.answered.len() <= MOST_REMEMBERED);
+            prop_assert!(book.guessers.len() <= MOST_GUESSERS);
+        }
+    }
+}
+
+#[test]
+fn a_code_is_not_printed_by_accident() {
+    let code = Code::of(&[7; LENGTH]);
+    assert_eq!(format!("{code:?}"), "Code(…)");
+}

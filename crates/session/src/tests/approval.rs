@@ -1,0 +1,363 @@
+//! Something is asked about before it is done.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use talaria_model::{
+    Answer, Approval, CallId, Consent, Digest, Lasting, Question, Sender, SenderId, Word,
+};
+
+use super::{Talk, check, posted, print, printed, quiet, rules_with};
+use crate::{Access, Approvals, Approvers, Asking, Effect, Phase, RoomRules, Tiers};
+
+const HANDLE: &str = "0123456789abcdef0123456789abcdef";
+
+fn digest(number: u8) -> Digest {
+    Digest::new([number; 32])
+}
+
+/// An approval of what has this number. One that ends in `?` cannot be given for good, one that ends in
+/// `!` was.
+pub(super) fn question(words: &str) -> Question {
+    let number = words.trim_end_matches(['?', '!']).parse().expect("a number");
+    let lasting = match words.chars().last() {
+        Some('?') => Lasting::Never,
+        Some('!') => Lasting::Granted(digest(100 + number)),
+        _ => Lasting::Possible(digest(100 + number)),
+    };
+    let approval =
+        Approval { handle: HANDLE.into(), digest: digest(number), tool: "pay".into(), lasting };
+    Question {
+        call: CallId::literal("call"),
+        text: format!("May I pay {words}?"),
+        choices: approval.choices(),
+        approval: Some(Box::new(approval)),
+    }
+}
+
+fn by(by: Approvers, admins: &[&'static str]) -> Talk {
+    let admins = admins.iter().map(|name| SenderId::literal(name)).collect();
+    // Commands are not what is looked at here.
+    let others = BTreeSet::from(["approve", "deny"].map(str::to_owned));
+    let direct = RoomRules { tiers: Arc::new(Tiers { admins, others }), ..RoomRules::default() };
+    let rules = rules_with(|rules| rules.approvals = Approvals { by, ..Approvals::default() });
+    Talk::new(rules).on(Access { direct, ..Access::closed() })
+}
+
+/// What the agent is told by the last line.
+fn told(effects: &[Effect]) -> Option<Answer> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Tell { word: Word::Answer { answer, .. }, .. } => Some(answer.clone()),
+        _ => None,
+    })
+}
+
+fn approved(consent: Consent) -> Option<Answer> {
+    Some(Answer::Approved { digest: digest(7), consent })
+}
+
+fn denied(reason: &str) -> Option<Answer> {
+    Some(Answer::Denied { reason: reason.into() })
+}
+
+#[test]
+fn only_what_can_mean_nothing_else_is_a_yes() {
+    for (line, expected) in [
+        ("alice presses: @.once", approved(Consent::Once)),
+        ("alice presses: @.session", approved(Consent::Session)),
+        ("alice presses: @.always", approved(Consent::Always)),
+        ("alice presses: @.deny", denied("")),
+        ("alice: yes", approved(Consent::Once)),
+        ("alice: YES", approved(Consent::Once)),
+        ("alice: 👍", approved(Consent::Once)),
+        ("alice: approve once", approved(Consent::Once)),
+        ("alice: 1", approved(Consent::Once)),
+        ("alice: 4", denied("")),
+        ("alice: deny", denied("")),
+        ("alice: no", denied("")),
+        ("alice: 👎", denied("")),
+        ("alice: /approve", approved(Consent::Once)),
+        ("alice: /approve session", approved(Consent::Session)),
+        ("alice: /approve always", approved(Consent::Always)),
+        ("alice: /deny", denied("")),
+        ("alice: /deny too dear", denied("too dear")),
+        ("alice: yes please", denied("yes please")),
+        ("alice: yes, but not now", denied("yes, but not now")),
+        ("alice: is it approved?", denied("is it approved?")),
+        ("alice: ✅ approved once by Alice", denied("✅ approved once by Alice")),
+        ("alice: 5", denied("5")),
+        ("alice: 0", denied("0")),
+        ("alice: ", denied("")),
+        ("alice sends a.png: ", denied("")),
+        ("alice: /approve everything", None),
+        ("alice presses: @.ever", None),
+        ("alice presses: once", None),
+        ("alice presses: q1", None),
+    ] {
+        let mut talk = Talk::new(quiet());
+        talk.play("alice: hello / agent: begs 7");
+        let effects = talk.line(&line.replace('@', HANDLE));
+        assert_eq!(told(&effects), expected, "{line}");
+        let still = matches!(talk.session.phase, Phase::Asking { .. });
+        assert_eq!(still, expected.is_none(), "{line}");
+    }
+}
+
+#[test]
+fn whose_yes_counts_is_looked_at_when_it_arrives() {
+    use Approvers::{Admins, Both, Requester};
+    for (who, admins, presser, approves, denies) in [
+        (Requester, &[][..], "alice", true, true),
+        (Requester, &[], "bob", false, false),
+        (Requester, &["bob"], "bob", false, false),
+        (Requester, &["bob"], "alice", true, true),
+        (Admins, &[], "alice", false, true),
+        (Admins, &[], "bob", false, false),
+        (Admins, &["bob"], "alice", false, true),
+        (Admins, &["bob"], "bob", true, true),
+        (Admins, &["bob"], "carol", false, false),
+        (Admins, &["alice"], "alice", true, true),
+        (Both, &["bob"], "alice", true, true),
+        (Both, &["bob"], "bob", true, true),
+        (Both, &["bob"], "carol", false, false),
+    ] {
+        for (verdict, may) in [("once", approves), ("session", approves), ("deny", denies)] {
+            for way in ["presses", "says"] {
+                let mut talk = by(who, admins);
+                talk.play("alice: hello / agent: begs 7");
+                let line = match (way, verdict) {
+                    ("presses", verdict) => format!("{presser} presses: {HANDLE}.{verdict}"),
+                    (_, "deny") => format!("{presser}: /deny"),
+                    (_, verdict) => format!("{presser}: /approve {verdict}"),
+                };
+                let effects = talk.line(&line);
+                let about = format!("{line} by {who:?}, administrators {admins:?}");
+                assert_eq!(told(&effects).is_some(), may, "{about}");
+                if !may {
+                    assert!(matches!(talk.session.phase, Phase::Asking { .. }), "{about}");
+                    assert_eq!(posted(&effects), ["That is not yours to approve."], "{about}");
+                    assert!(talk.session.approved.is_empty(), "{about}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn somebody_elses_words_wait_and_decide_nothing() {
+    let mut talk = Talk::new(quiet());
+    let effects = talk.play("alice: hello / agent: begs 7 / bob: yes");
+    assert_eq!(printed(&effects), ["take #2"]);
+    assert!(matches!(talk.session.phase, Phase::Asking { .. }));
+}
+
+#[test]
+fn a_requester_who_may_not_approve_can_still_call_it_off() {
+    let mut talk = by(Approvers::Admins, &["bob"]);
+    talk.play("alice: hello / agent: begs 7");
+    assert_eq!(told(&talk.line("alice: yes")), None);
+    assert_eq!(told(&talk.line("alice: better not")), denied("better not"));
+}
+
+#[test]
+fn the_outcome_takes_the_place_of_the_question() {
+    check(
+        "alice: hello / agent: begs 7",
+        &["post 1: May I pay 7?", "record notice: May I pay 7?", "attest Asked"],
+    );
+    for (line, outcome) in [
+        ("alice: yes", "✅ approved once by `alice`"),
+        ("alice: /approve session", "✅ approved in this conversation by `alice`"),
+        ("alice: /approve always", "✅ approved for good by `alice`"),
+        ("alice: no", "⛔ denied by `alice`"),
+        ("later: 301", "⌛ not done: nobody answered in time"),
+        ("alice: /stop", "⛔ not done: I was stopped before anybody answered"),
+        ("alice: /new", "⛔ not done: I was stopped before anybody answered"),
+        ("agent: returns call", "⛔ not done: it is not the same any more"),
+        ("agent: fails badly", "⛔ not done: I was stopped before anybody answered"),
+    ] {
+        let mut talk = Talk::new(quiet());
+        talk.play("alice: hello / agent: begs 7");
+        let effects = talk.line(line);
+        let replaced: Vec<_> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Replace(replacement) => Some(replacement),
+                _ => None,
+            })
+            .collect();
+        let [replacement] = replaced[..] else { panic!("{line}: {:?}", printed(&effects)) };
+        assert_eq!(replacement.of.delivery, 1, "{line}");
+        assert!(replacement.id.delivery > 2, "{line}");
+        assert_eq!(replacement.otherwise.text, outcome, "{line}");
+        assert_eq!(replacement.whole.text, format!("May I pay 7?\n\n{outcome}"), "{line}");
+        assert!(replacement.whole.choices.is_empty(), "{line}");
+    }
+    check(
+        "alice: hello / agent: asks Sure? / alice: yes",
+        &["close #2", "record aside alice: yes", r#"tell turn 1: Chosen(ChoiceId("q1"))"#],
+    );
+}
+
+#[test]
+fn what_was_asked_and_what_became_of_it_is_recorded() {
+    let attested = |effects: &[Effect]| -> Vec<String> {
+        effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Attest(attested) => {
+                    assert_eq!(attested.requester.as_str(), "alice");
+                    assert_eq!((attested.tool.as_str(), attested.digest), ("pay", digest(7)));
+                    Some(print(effect))
+                }
+                _ => None,
+            })
+            .collect()
+    };
+    for (line, expected) in [
+        ("bob: /approve", r#"attest Approved(Once, SenderId("bob"))"#),
+        ("bob: /approve always", r#"attest Approved(Always, SenderId("bob"))"#),
+        ("bob: /deny", r#"attest Denied(SenderId("bob"))"#),
+        ("alice: no", r#"attest Denied(SenderId("alice"))"#),
+        ("later: 301", "attest Expired"),
+        ("bob: /stop", "attest Stopped"),
+        ("agent: returns call", "attest Changed"),
+    ] {
+        let mut talk = by(Approvers::Both, &["bob"]);
+        assert_eq!(attested(&talk.play("alice: hello / agent: begs 7")), ["attest Asked"]);
+        assert_eq!(attested(&talk.line(line)), [expected], "{line}");
+    }
+    let mut talk = by(Approvers::Both, &["bob"]);
+    talk.play("alice: hello / agent: begs 7");
+    assert!(attested(&talk.line("carol: /approve")).is_empty(), "nothing was decided");
+}
+
+#[test]
+fn nobody_answering_is_a_no_after_five_minutes() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7");
+    assert_eq!(told(&talk.line("later: 290")), None);
+    assert_eq!(told(&talk.line("later: 20")), Some(Answer::Expired));
+    assert_eq!(told(&talk.line("alice: yes")), None, "too late");
+}
+
+#[test]
+fn what_was_approved_for_the_conversation_is_not_asked_again_in_it() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7 / alice: /approve session / agent: returns call");
+    assert_eq!(told(&talk.line("agent: begs 7")), approved(Consent::Session));
+    assert!(matches!(talk.session.phase, Phase::Thinking(_)));
+    talk.line("agent: returns call");
+    let other = talk.line("agent: begs 8");
+    assert_eq!(told(&other), None, "something else");
+    talk.play(
+        "alice: no / agent: returns call / agent: finishes done / alice: /new / alice: again",
+    );
+    assert_eq!(told(&talk.line("agent: begs 7")), None, "another conversation");
+}
+
+#[test]
+fn once_is_once() {
+    let mut talk = Talk::new(quiet());
+    talk.play(
+        "alice: hello / agent: begs 7 / alice: yes / agent: calls call / agent: returns call",
+    );
+    assert_eq!(told(&talk.line("agent: begs 7")), None);
+}
+
+#[test]
+fn only_so_much_is_approved_for_a_conversation() {
+    let mut talk = Talk::new(quiet());
+    talk.line("alice: hello");
+    for number in 0..70 {
+        talk.play(&format!("agent: begs {number} / alice: /approve session / agent: returns call"));
+    }
+    assert_eq!(talk.session.approved.len(), 64);
+    assert_eq!(told(&talk.line("agent: begs 5")), None);
+}
+
+#[test]
+fn what_is_approved_for_good_is_granted_in_the_name_of_who_asked() {
+    let mut talk = by(Approvers::Both, &["bob"]);
+    talk.play("alice: hello / agent: begs 7");
+    let effects = talk.line(&format!("bob presses: {HANDLE}.always"));
+    let grant = effects.iter().find_map(|effect| match effect {
+        Effect::Grant(grant) => Some(grant),
+        _ => None,
+    });
+    let grant = grant.expect("it is granted");
+    assert_eq!((grant.digest, grant.tool.as_str()), (digest(107), "pay"));
+    assert_eq!((grant.sender.as_str(), grant.by.as_str()), ("alice", "bob"));
+    let mut talk = Talk::new(quiet());
+    assert_eq!(told(&talk.play("alice: hello / agent: begs 7!")), approved(Consent::Always));
+}
+
+#[test]
+fn what_wraps_others_is_never_approved_for_good() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7?");
+    for line in ["alice: /approve always", &format!("alice presses: {HANDLE}.always")] {
+        let effects = talk.line(line);
+        assert_eq!(told(&effects), None, "{line}");
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Grant(_))), "{line}");
+    }
+    assert_eq!(told(&talk.line("alice: /approve")), approved(Consent::Once));
+}
+
+#[test]
+fn the_operator_decides_whether_anybody_is_asked() {
+    let asking = |asking| rules_with(|rules| rules.approvals.asking = asking);
+    let mut talk = Talk::new(asking(Asking::Never));
+    assert_eq!(told(&talk.play("alice: hello / agent: begs 7")), approved(Consent::Once));
+    for asked in ["7", "7!", "7?"] {
+        let mut talk = Talk::new(asking(Asking::Refuses));
+        let answer = told(&talk.play(&format!("alice: hello / agent: begs {asked}")));
+        assert!(matches!(answer, Some(Answer::Denied { .. })), "{asked}");
+    }
+}
+
+#[test]
+fn the_policy_is_read_again_when_the_answer_comes() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7");
+    let refuses = rules_with(|rules| rules.approvals.asking = Asking::Refuses);
+    talk.session.rules = refuses.into();
+    talk.line("restart");
+    let effects = talk.line("alice: /approve always");
+    assert!(matches!(told(&effects), Some(Answer::Denied { .. })));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Grant(_))));
+}
+
+#[test]
+fn an_open_question_and_an_answer_survive_the_process() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7");
+    let again = talk.line("crash");
+    assert_eq!(again.last().map(print).as_deref(), Some("start turn 1, asked"));
+    assert_eq!(told(&talk.line("alice: yes")), approved(Consent::Once));
+    let again = talk.line("crash");
+    assert_eq!(told(&again), approved(Consent::Once), "told again, and nobody is asked again");
+    talk.line("agent: returns call");
+    assert_eq!(told(&talk.line("crash")), None, "it is used up");
+}
+
+#[test]
+fn a_question_that_expired_while_nothing_ran_is_a_no() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7 / away: 4000");
+    assert_eq!(told(&talk.line("crash")), Some(Answer::Expired));
+}
+
+#[test]
+fn a_name_cannot_format_the_outcome() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7");
+    let mut answer = super::said("alice", "yes");
+    answer.from = Sender { name: Some("**[Bob](http://x)**\n`".into()), ..answer.from };
+    let effects = talk.arrive(answer);
+    let shown = effects.iter().find_map(|effect| match effect {
+        Effect::Replace(replacement) => Some(replacement.otherwise.text.clone()),
+        _ => None,
+    });
+    assert_eq!(shown.as_deref(), Some("✅ approved once by Bobhttpx"));
+}

@@ -1,0 +1,722 @@
+//! The list: one row for each case, and how it is shown to fail.
+
+use super::Shown::{Absent, Both, Later, Live, Tests};
+use super::{Case, Shown, approvals, codes, doors, hooks, keeping, people, words};
+
+const fn case(number: u16, attack: &'static str, shown: Shown) -> Case {
+    Case { number, attack, shown }
+}
+
+const TOOLS: &str = "tools with effects";
+const MCP: &str = "MCP";
+const PLUGINS: &str = "plugins";
+const API: &str = "the OpenAI-compatible API";
+const SCHEDULES: &str = "schedules";
+const CLUSTER: &str = "more than one node";
+
+/// Every case, in order.
+pub(super) const CASES: &[Case] = &[
+    case(
+        1,
+        "no credential and a listener that others reach",
+        Live(doors::a_wrong_configuration_opens_no_door),
+    ),
+    case(2, "a configuration that does not load", Live(doors::a_wrong_configuration_opens_no_door)),
+    case(
+        3,
+        "another site opens the event stream with the operator's browser",
+        Live(doors::another_site_gets_nothing),
+    ),
+    case(
+        4,
+        "a link that carries an address or a token",
+        Live(doors::the_page_talks_to_its_own_origin),
+    ),
+    case(5, "another site posts in the operator's name", Live(doors::another_site_gets_nothing)),
+    case(6, "DNS rebinding", Live(doors::a_name_that_is_not_ours_is_refused)),
+    case(
+        7,
+        "a client states its own role",
+        Both(doors::a_client_cannot_say_who_it_is, &["atk_007_a_client_cannot_say_who_it_is"]),
+    ),
+    case(8, "a token that is nearly right", Live(doors::a_token_that_is_nearly_right_is_wrong)),
+    case(9, "forwarding headers", Live(doors::forwarding_headers_give_no_authority)),
+    case(10, "spellings of a path", Live(doors::no_spelling_of_a_path_gets_past)),
+    case(
+        11,
+        "a lesser role reaches administration by another way",
+        Both(
+            people::a_lesser_role_stays_one,
+            &[
+                "who_is_a_person_of_the_configuration_is_let_in_by_nothing_but_a_list",
+                "a_role_grants_commands_to_whoever_was_let_in_by_name_or_by_pairing",
+            ],
+        ),
+    ),
+    case(
+        12,
+        "reading or stopping another's session by its key",
+        Both(
+            doors::an_id_opens_nothing,
+            &[
+                "atk_012_a_conversation_id_names_nothing_outside_this_account",
+                "a_person_searches_all_their_own_conversations_and_no_others",
+            ],
+        ),
+    ),
+    case(13, "guessing the login", Live(doors::guessing_ends)),
+    case(
+        14,
+        "splitting the limiter by the form of an address",
+        Tests(&[
+            "atk_014_no_spelling_and_no_neighbour_of_an_address_is_somebody_else",
+            "atk_014_nobody_shuts_the_operator_out_alone_and_all_together_have_a_budget",
+        ]),
+    ),
+    case(15, "many guesses at the same moment", Live(doors::guessing_ends)),
+    case(16, "timing of comparisons", Live(doors::a_token_that_is_nearly_right_is_wrong)),
+    case(
+        17,
+        "a login that was ended keeps an open stream",
+        Both(
+            doors::a_login_ends_when_it_is_ended,
+            &[
+                "atk_017_logging_out_ends_every_login_and_every_stream",
+                "atk_017_a_stream_ends_with_its_login",
+            ],
+        ),
+    ),
+    case(18, "a token in the query", Live(doors::a_credential_in_an_address_is_refused)),
+    case(19, "one secret for two surfaces", Live(doors::one_secret_for_two_doors_is_refused)),
+    case(20, "anonymous routes that tell something", Live(doors::strangers_learn_nothing)),
+    case(21, "clickjacking and stored scripts", Live(doors::answers_carry_protective_headers)),
+    case(22, "frames and messages without bound", Live(doors::what_is_too_large_is_not_read)),
+    case(
+        23,
+        "the model or a chat changes protected settings",
+        Absent("no tool and no chat command writes settings"),
+    ),
+    case(24, "secrets through a configuration that is shown", Live(doors::no_secret_is_shown)),
+    case(
+        25,
+        "discovery on the local network steers the command line",
+        Absent("nothing is discovered: the command line uses the socket of its home"),
+    ),
+    case(26, "OAuth state, redirects, fixation", Absent("there is no OAuth login")),
+    case(
+        27,
+        "a platform without its verification secret",
+        Live(hooks::without_a_secret_there_is_no_door),
+    ),
+    case(
+        28,
+        "signatures that are missing, wrong, cut or doubled",
+        Live(hooks::what_is_not_signed_is_refused),
+    ),
+    case(29, "a signature over other bytes", Live(hooks::the_bytes_are_what_is_signed)),
+    case(30, "a replay within the window", Live(hooks::a_replay_does_nothing)),
+    case(31, "a replay in equivalent bytes", Live(hooks::a_replay_does_nothing)),
+    case(32, "a replay outside of the window", Live(hooks::a_recording_is_refused)),
+    case(
+        33,
+        "an effect before the verdict about a replay",
+        Live(hooks::what_is_not_signed_is_refused),
+    ),
+    case(
+        34,
+        "an event id that is missing or somebody else's",
+        Both(hooks::an_id_suppresses_nothing, &["an_id_refuses_what_could_collide_or_forge"]),
+    ),
+    case(
+        35,
+        "forwarded hosts change the address that is signed",
+        Live(hooks::forwarded_hosts_change_nothing),
+    ),
+    case(
+        36,
+        "an event of one account under the policy of another",
+        Live(hooks::an_account_has_its_own_secret),
+    ),
+    case(
+        37,
+        "short webhook secrets",
+        Both(hooks::a_short_secret_is_refused, &["what_is_wrong_with_an_account_says_what_to_do"]),
+    ),
+    case(38, "a flood of bad signatures", Live(doors::a_flood_keeps_nobody_out)),
+    case(
+        39,
+        "a body without length, without end, packed",
+        Live(doors::what_is_too_large_is_not_read),
+    ),
+    case(40, "strange JSON", Live(hooks::strange_json_breaks_nothing)),
+    case(41, "the challenge as a reflector", Live(hooks::a_challenge_needs_the_secret)),
+    case(
+        42,
+        "a rotated webhook secret stays valid",
+        Absent("one secret is valid at a time; it changes with the restart that reads it"),
+    ),
+    case(
+        43,
+        "an address in an event that gets our token",
+        Both(
+            words::an_address_in_an_event_is_told_nothing,
+            &[
+                "a_token_goes_to_slack_and_nowhere_else",
+                "an_address_for_answers_that_is_not_slack_s_is_not_used",
+            ],
+        ),
+    ),
+    case(
+        44,
+        "a display name equal to an allowed value",
+        Both(people::a_name_lets_nobody_in, &["a_role_is_what_the_platform_says_and_not_a_name"]),
+    ),
+    case(45, "an empty or missing sender", Live(hooks::strangers_begin_nothing)),
+    case(46, "a part of an id matches", Live(hooks::strangers_begin_nothing)),
+    case(
+        47,
+        "a group's id where a person's is expected",
+        Tests(&["atk_047_whoever_speaks_in_the_name_of_a_chat_is_a_guest_at_most"]),
+    ),
+    case(
+        48,
+        "pairing in private grants rights in groups",
+        Both(
+            people::a_pairing_stays_where_it_was_granted,
+            &["a_pairing_reaches_no_further_than_it_was_granted"],
+        ),
+    ),
+    case(
+        49,
+        "a kind of chat that is missing or new",
+        Both(
+            people::a_pairing_stays_where_it_was_granted,
+            &["only_what_is_surely_direct_is_direct"],
+        ),
+    ),
+    case(50, "events besides messages skip the gate", Live(hooks::strangers_begin_nothing)),
+    case(
+        51,
+        "quotes pull in the words of strangers",
+        Tests(&["what_a_message_answers_and_what_went_before_stands_in_front"]),
+    ),
+    case(
+        52,
+        "a wildcard leaks into decisions about owners",
+        Both(
+            people::a_star_is_refused,
+            &["who_is_heard_is_named_one_by_one_and_everybody_only_in_so_many_words"],
+        ),
+    ),
+    case(
+        53,
+        "a batch runs with the last sender's authority",
+        Tests(&["a_part_waits_for_the_next_one_as_long_as_its_platform_takes"]),
+    ),
+    case(
+        54,
+        "a tool reads what the requester may not",
+        Both(words::a_search_finds_nothing_of_others, &["search_never_leaves_its_scope"]),
+    ),
+    case(
+        55,
+        "bots talk to each other without end",
+        Both(words::programs_do_not_talk_for_ever, &["two_programs_that_answer_each_other_stop"]),
+    ),
+    case(
+        56,
+        "aliases of an account are confused",
+        Both(
+            people::each_account_knows_its_own_people,
+            &["a_person_is_known_on_each_of_their_accounts_and_on_no_other"],
+        ),
+    ),
+    case(
+        57,
+        "lookalike characters in names shown to an approver",
+        Both(
+            people::a_name_is_shown_as_it_is,
+            &["a_name_hides_and_turns_nothing", "a_name_cannot_format_the_outcome"],
+        ),
+    ),
+    case(58, "an allow list changed from a chat", Absent("no chat command writes an allow list")),
+    case(
+        59,
+        "a removed user stays",
+        Both(
+            people::who_is_removed_is_not_heard,
+            &[
+                "who_is_put_out_is_not_heard_and_what_waits_of_them_is_parked",
+                "who_is_taken_off_the_list_is_not_heard_and_what_waits_of_them_is_parked",
+            ],
+        ),
+    ),
+    case(
+        60,
+        "guessing a pairing code",
+        Both(
+            codes::five_wrong_codes_are_the_last,
+            &[
+                "a_million_guesses_let_nobody_in",
+                "who_guesses_five_times_is_not_listened_to_for_an_hour",
+            ],
+        ),
+    ),
+    case(
+        61,
+        "guesses spread over many clients",
+        Both(
+            codes::guesses_of_many_void_the_code,
+            &[
+                "thousands_of_guesses_let_nobody_in_and_nobody_waits_for_them",
+                "a_hundred_guesses_by_whomever_void_every_code",
+            ],
+        ),
+    ),
+    case(
+        62,
+        "a flood of pairing requests",
+        Both(
+            codes::a_flood_of_requests_changes_nothing,
+            &[
+                "three_may_ask_and_the_fourth_pushes_nobody_out",
+                "nobody_is_answered_more_often_than_every_ten_minutes",
+            ],
+        ),
+    ),
+    case(
+        63,
+        "two redeem one code",
+        Both(codes::a_code_lets_in_one, &["a_code_that_was_handed_on_lets_in_who_says_it_first"]),
+    ),
+    case(
+        64,
+        "pairing again with a wider scope",
+        Both(
+            people::the_first_stranger_is_a_stranger,
+            &["a_pairing_reaches_as_far_as_it_was_granted_and_makes_no_administrator"],
+        ),
+    ),
+    case(
+        65,
+        "a paired device approves another",
+        Both(
+            people::the_first_stranger_is_a_stranger,
+            &["only_an_administrator_decides_who_is_let_in_and_not_where_others_read_along"],
+        ),
+    ),
+    case(
+        66,
+        "session ids that are guessed or are paths",
+        Both(
+            doors::an_id_opens_nothing,
+            &["an_id_that_is_a_path_finds_nothing", "an_id_refuses_what_could_collide_or_forge"],
+        ),
+    ),
+    case(
+        67,
+        "a lookup by title finds another's session",
+        Both(
+            words::a_search_finds_nothing_of_others,
+            &["a_person_searches_all_their_own_conversations_and_no_others"],
+        ),
+    ),
+    case(68, "session keys collide", Tests(&["keys_that_print_alike_are_still_different_keys"])),
+    case(
+        69,
+        "a shared index tells others' facts",
+        Both(words::a_search_finds_nothing_of_others, &["search_never_leaves_its_scope"]),
+    ),
+    case(
+        70,
+        "cookies are stolen or fixed",
+        Both(
+            doors::a_login_ends_when_it_is_ended,
+            &["atk_005_a_login_cannot_be_made_by_another_site", "a_token_works_once"],
+        ),
+    ),
+    case(
+        71,
+        "another member approves",
+        Both(
+            approvals::somebody_elses_yes_is_none,
+            &["a_tap_of_somebody_else_approves_nothing_unless_policy_says_so"],
+        ),
+    ),
+    case(
+        72,
+        "nobody may approve",
+        Both(approvals::only_who_may_approves, &["whose_yes_counts_is_looked_at_when_it_arrives"]),
+    ),
+    case(
+        73,
+        "an old approval is replayed",
+        Both(
+            approvals::an_old_yes_is_none,
+            &[
+                "a_handle_is_of_one_question_only",
+                "a_yes_that_was_used_is_no_yes_to_the_same_call_made_anew",
+                "a_button_answers_only_in_the_chat_that_it_is_in",
+            ],
+        ),
+    ),
+    case(
+        74,
+        "what was approved is changed",
+        Both(
+            approvals::what_is_changed_is_not_done,
+            &[
+                "what_changes_while_the_person_thinks_is_not_done",
+                "a_program_does_not_run_after_a_no_nor_when_it_is_another_by_then",
+            ],
+        ),
+    ),
+    case(
+        75,
+        "the dangerous part is hidden",
+        Both(
+            approvals::nothing_hides_in_a_question,
+            &["nothing_hides_in_what_is_shown", "what_is_too_long_to_be_read_is_not_asked"],
+        ),
+    ),
+    case(
+        76,
+        "a timeout counts as approval",
+        Both(approvals::silence_is_a_no, &["nobody_answering_is_a_no_and_is_said"]),
+    ),
+    case(
+        77,
+        "a default answer approves",
+        Both(approvals::only_a_plain_yes_is_one, &["only_what_can_mean_nothing_else_is_a_yes"]),
+    ),
+    case(
+        78,
+        "always for a wrapper covers anything",
+        Both(
+            approvals::a_wrapper_is_not_approved_for_good,
+            &["what_wraps_others_is_never_approved_for_good"],
+        ),
+    ),
+    case(
+        79,
+        "nobody is there and it is approved",
+        Both(
+            approvals::nobody_approves_in_the_background,
+            &["work_in_the_background_is_approved_by_nobody"],
+        ),
+    ),
+    case(
+        80,
+        "one kind of approval is taken for another",
+        Both(
+            approvals::an_answer_is_no_approval,
+            &["the_choice_that_means_yes_is_no_yes_before_the_session_says_so"],
+        ),
+    ),
+    case(
+        81,
+        "words that look like an approval",
+        Both(
+            approvals::only_a_plain_yes_is_one,
+            &[
+                "only_what_can_mean_nothing_else_is_a_yes",
+                "somebody_elses_words_wait_and_decide_nothing",
+            ],
+        ),
+    ),
+    case(
+        82,
+        "an open approval after a restart",
+        Both(
+            approvals::a_kill_approves_nothing,
+            &[
+                "the_policy_is_read_again_when_the_answer_comes",
+                "an_open_question_is_taken_up_again_after_a_restart_if_it_is_the_same",
+            ],
+        ),
+    ),
+    case(
+        83,
+        "a denied tool is reached by another way",
+        Both(
+            approvals::what_is_refused_is_not_asked,
+            &["what_the_operator_refuses_is_not_even_asked_about"],
+        ),
+    ),
+    case(84, "a page says to send secrets elsewhere", Later(TOOLS)),
+    case(85, "a tool's result becomes an instruction", Tests(&["every_prompt_is_well_formed"])),
+    case(
+        86,
+        "names and titles with newlines in the prompt",
+        Both(words::nobody_speaks_for_another, &["a_place_is_described_with_all_that_matters"]),
+    ),
+    case(
+        87,
+        "words that imitate a sender",
+        Both(
+            words::nobody_speaks_for_another,
+            &["among_several_people_everybody_speaks_under_a_name_that_nobody_can_forge"],
+        ),
+    ),
+    case(88, "a wake-up with the owner's rights", Later(SCHEDULES)),
+    case(89, "secrets leave in links and pictures", Later(TOOLS)),
+    case(90, "MCP descriptions change after approval", Later(MCP)),
+    case(91, "an MCP server redirects to steal headers", Later(MCP)),
+    case(92, "MCP servers from a workspace", Later(MCP)),
+    case(93, "MCP answers without end", Later(MCP)),
+    case(
+        94,
+        "an allow list of programs is bypassed",
+        Both(
+            approvals::a_program_gets_no_more_than_it_needs,
+            &[
+                "a_program_runs_after_a_yes_with_its_arguments_as_they_are",
+                "a_program_that_others_can_change_is_refused_with_its_line",
+            ],
+        ),
+    ),
+    case(
+        95,
+        "variables of the environment reach a program",
+        Both(
+            approvals::a_program_gets_no_more_than_it_needs,
+            &["it_gets_no_secrets", "a_program_is_told_no_more_than_it_needs"],
+        ),
+    ),
+    case(
+        96,
+        "files in the present folder are read",
+        Live(keeping::the_present_folder_means_nothing),
+    ),
+    case(97, "a sandbox is escaped", Later(TOOLS)),
+    case(
+        98,
+        "a tool loop without end",
+        Both(
+            words::a_loop_ends,
+            &[
+                "a_model_that_never_stops_calling_is_stopped",
+                "a_turn_that_takes_too_long_ends_with_what_it_has",
+            ],
+        ),
+    ),
+    case(99, "an injection that stays in memory", Later(TOOLS)),
+    case(
+        100,
+        "addresses of this machine and its networks",
+        Tests(&[
+            "every_way_to_write_an_address_is_read",
+            "a_name_that_leads_inside_is_not_asked",
+            "what_no_honest_address_names_is_never_asked",
+        ]),
+    ),
+    case(
+        101,
+        "transition forms and odd spellings of addresses",
+        Tests(&[
+            "an_address_that_is_not_public_is_not_in_any_disguise",
+            "every_way_to_write_an_address_is_read",
+        ]),
+    ),
+    case(
+        102,
+        "a name resolves to something else when it is dialled",
+        Tests(&["a_name_is_resolved_once_and_that_address_is_dialled"]),
+    ),
+    case(
+        103,
+        "redirects inside or to another scheme",
+        Tests(&[
+            "each_redirect_is_judged_like_the_first_address",
+            "five_redirects_are_followed_and_six_are_not",
+            "credentials_are_shown_to_the_first_server_and_to_no_other",
+        ]),
+    ),
+    case(
+        104,
+        "another parameter skips the guard",
+        Tests(&[
+            "a_file_that_slack_does_not_hand_out_is_refused",
+            "only_the_hosts_that_are_listed_are_asked",
+        ]),
+    ),
+    case(
+        105,
+        "slow, endless and lying servers",
+        Tests(&[
+            "a_trickle_is_given_up_after_ten_seconds",
+            "what_is_larger_than_its_bound_is_not_read",
+            "a_body_that_ends_early_is_an_error_and_not_a_file",
+            "what_is_compressed_was_not_asked_for",
+        ]),
+    ),
+    case(106, "a second hop names an internal address", Later(TOOLS)),
+    case(
+        107,
+        "a credential goes to a lookalike host",
+        Tests(&[
+            "a_token_goes_to_slack_and_nowhere_else",
+            "a_gateway_that_is_not_encrypted_does_not_get_the_token",
+        ]),
+    ),
+    case(
+        108,
+        "encryption is given up",
+        Tests(&["a_redirect_leads_where_it_says_but_never_out_of_encryption"]),
+    ),
+    case(
+        109,
+        "hostile names of attachments",
+        Tests(&["names_are_for_reading_only", "any_name_becomes_one_that_is_safe_to_save_under"]),
+    ),
+    case(
+        110,
+        "an answer names a local path",
+        Both(
+            words::an_answer_sends_no_other_file,
+            &["only_ordinary_files_below_the_allowed_folders_are_sent"],
+        ),
+    ),
+    case(
+        111,
+        "pipes, devices and others' files as attachments",
+        Both(
+            words::an_answer_sends_no_other_file,
+            &[
+                "what_is_opened_is_the_file_that_was_looked_at",
+                "links_pipes_and_devices_are_not_read",
+            ],
+        ),
+    ),
+    case(112, "links in state and races for it", Live(keeping::links_and_open_secrets_are_refused)),
+    case(113, "archives that unfold", Absent("no archive is unpacked")),
+    case(114, "pictures that decode without bound", Absent("no picture is decoded")),
+    case(
+        115,
+        "data addresses decoded before they are measured",
+        Absent("no data address is decoded"),
+    ),
+    case(116, "a page as a picture from our origin", Live(keeping::a_file_runs_nothing)),
+    case(117, "the media route without a login", Live(keeping::a_file_runs_nothing)),
+    case(
+        118,
+        "strangers fill the disk",
+        Both(
+            words::a_stranger_fills_no_disk,
+            &[
+                "everybody_has_a_share_of_their_own_and_a_new_one_every_day",
+                "a_full_store_makes_room_by_what_is_past_and_never_by_what_is_needed",
+            ],
+        ),
+    ),
+    case(119, "errors that repeat tokens", Live(doors::no_secret_is_shown)),
+    case(
+        120,
+        "the model is asked for its keys",
+        Both(
+            words::no_secret_is_said,
+            &["a_tool_gives_no_secret_back", "no_event_of_an_agent_has_a_secret_in_its_words"],
+        ),
+    ),
+    case(121, "an export with secrets", Live(doors::no_secret_is_shown)),
+    case(
+        122,
+        "control characters forge log lines",
+        Tests(&[
+            "what_others_said_cannot_look_like_another_line",
+            "a_line_is_not_turned_around_and_not_endless",
+        ]),
+    ),
+    case(123, "dumps and files that others can read", Live(keeping::what_is_kept_is_for_us_alone)),
+    case(124, "people in the labels of metrics", Absent("there are no metrics")),
+    case(
+        125,
+        "the model calls everybody",
+        Both(
+            words::an_answer_calls_nobody_and_shows_where_links_lead,
+            &[
+                "nobody_is_called_who_was_not_called",
+                "every_escape_is_whole_and_nobody_is_called",
+                "people_and_channels_can_be_called_but_not_everybody",
+            ],
+        ),
+    ),
+    case(
+        126,
+        "markup that a platform refuses",
+        Tests(&[
+            "every_part_of_an_answer_is_valid_and_fits",
+            "any_mixture_of_the_corpus_stays_text",
+        ]),
+    ),
+    case(
+        127,
+        "a cut in the middle of something",
+        Both(
+            words::a_long_answer_arrives_whole,
+            &["every_part_fits_and_nothing_is_lost", "any_text_under_any_limit_ends_and_fits"],
+        ),
+    ),
+    case(
+        128,
+        "a link that shows another address",
+        Both(
+            words::an_answer_calls_nobody_and_shows_where_links_lead,
+            &["a_link_that_names_another_place_shows_where_it_leads"],
+        ),
+    ),
+    case(129, "a malicious package", Later(PLUGINS)),
+    case(130, "a package changes after it was looked at", Later(PLUGINS)),
+    case(131, "somebody else installs something", Later(PLUGINS)),
+    case(132, "a plugin's name leads elsewhere", Later(PLUGINS)),
+    case(133, "a plugin wants what is not its own", Later(PLUGINS)),
+    case(134, "a plugin hangs or floods", Later(PLUGINS)),
+    case(135, "a release or a dependency is not what it says", Later("signed releases")),
+    case(136, "an API key reaches administration", Later(API)),
+    case(137, "a header picks another's session", Later(API)),
+    case(138, "clients that hang up and burn tokens", Later(API)),
+    case(139, "a hook chooses its agent by a blank", Later(API)),
+    case(140, "a schedule outlives its creator's rights", Later(SCHEDULES)),
+    case(141, "a thousand schedules", Later(SCHEDULES)),
+    case(142, "a bus without credentials", Later(CLUSTER)),
+    case(143, "a node writes after it lost its lease", Later(CLUSTER)),
+    case(144, "SQL in a search", Live(keeping::a_search_is_a_search)),
+    case(145, "a restored backup brings back what was revoked", Later("backups")),
+    case(
+        146,
+        "a default password",
+        Absent(
+            "there is no password; a login is a link that works once and is printed on the host",
+        ),
+    ),
+    case(
+        147,
+        "the first stranger becomes the owner",
+        Both(
+            people::the_first_stranger_is_a_stranger,
+            &[
+                "a_pairing_reaches_as_far_as_it_was_granted_and_makes_no_administrator",
+                "nobody_passes_without_an_explicit_grant",
+            ],
+        ),
+    ),
+    case(
+        148,
+        "slow heads and thousands of idle connections",
+        Live(doors::a_flood_keeps_nobody_out),
+    ),
+    case(0, "a code of one account at another", Live(codes::a_code_is_of_one_account)),
+    case(0, "a kill between a request and its approval", Live(codes::a_kill_loses_no_request)),
+    case(0, "two gateways use one credential", Live(keeping::one_gateway_for_each_credential)),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_of_the_list_has_its_row() {
+        let numbers: Vec<_> = CASES.iter().map(|case| case.number).filter(|it| *it != 0).collect();
+        assert_eq!(numbers, (1..=148).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,538 @@
+//! The listener and the web chat.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+use talaria_testkit::{Home, Launch};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::field::{CANARIES, Field, JSON, Plain, ended, unchunked};
+use super::wire::{Ask, send};
+
+/// Every address of the page that is not for strangers.
+const PRIVATE: [&str; 7] = [
+    "/api/state",
+    "/api/conversations",
+    "/api/conversations/chat-0001/history",
+    "/api/search?q=a",
+    "/api/files/abc",
+    "/api/events",
+    "/api/anything",
+];
+
+/// ATK-001, ATK-002: what is not configured well does not listen.
+pub(super) fn a_wrong_configuration_opens_no_door(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        for (config, listen) in [
+            ("", "0.0.0.0:0"),
+            ("", "[::]:0"),
+            ("http: {listen: '0.0.0.0:0', allowed_hosts: ['*']}\n", "0.0.0.0:0"),
+            ("accounts: [\n", "127.0.0.1:0"),
+            ("agent: {max_steps: many}\n", "127.0.0.1:0"),
+        ] {
+            let home = Home::empty()?;
+            home.write("config.yaml", config)?;
+            let launch = Launch::new(&field.binary).environment("TALARIA_HTTP__LISTEN", listen);
+            let (code, output) = ended(launch.start(home.path())?).await?;
+            ensure!(code == 2, "{config:?} on {listen} ended with {code}: {output}");
+            ensure!(!output.contains("is ready"), "{config:?} on {listen} listened");
+            ensure!(!home.file("state.db").exists(), "{config:?} made a store");
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-003, ATK-005: another site's page gets nothing and changes nothing.
+pub(super) fn another_site_gets_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let browser = field.browser().await?;
+        for (name, value) in [
+            ("origin", "https://evil.example"),
+            ("origin", "null"),
+            ("origin", "http://127.0.0.1:1"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            for ask in [
+                Ask::get("/api/events"),
+                Ask::get("/api/state"),
+                Ask::post("/api/logout", "{}").with("content-type", JSON),
+                Ask::post(
+                    "/api/conversations/chat-0001/messages",
+                    "{\"id\":\"m1\",\"text\":\"hi\"}",
+                )
+                .with("content-type", JSON),
+            ] {
+                let answer = field.ask(browser.signs(ask.clone()).with(name, value)).await?;
+                ensure!(answer.status == 403, "{name}: {value}: {ask:?} got {}", answer.status);
+                let allowed = answer.header("access-control-allow-origin");
+                ensure!(allowed.is_none(), "{name}: {value} may read: {allowed:?}");
+            }
+        }
+        // A cookie alone changes nothing.
+        let forged = Ask::post("/api/logout", "{}").with("content-type", JSON);
+        let answer = field.ask(forged.with("cookie", &browser.cookie)).await?;
+        ensure!(answer.status == 403, "a cookie alone got {}", answer.status);
+        let still = field.ask(browser.signs(Ask::get("/api/state"))).await?;
+        ensure!(still.status == 200, "somebody logged us out");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-004: the page takes no address and no credential from a link; it talks to its own origin.
+pub(super) fn the_page_talks_to_its_own_origin(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let page = field.ask(Ask::get("/")).await?;
+        ensure!(page.status == 200, "no page: {}", page.status);
+        let policy = page.header("content-security-policy").unwrap_or_default();
+        ensure!(policy.contains("connect-src 'self'"), "{policy}");
+        ensure!(policy.contains("form-action 'self'"), "{policy}");
+        for path in ["/?token=x", "/?login=x", "/?access_token=x"] {
+            let answer = field.ask(Ask::get(path)).await?;
+            ensure!(answer.status == 400, "{path} got {}", answer.status);
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-006: a name that is not ours.
+pub(super) fn a_name_that_is_not_ours_is_refused(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        for host in [
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "localhost.",
+            "2130706433",
+            "[::ffff:127.0.0.1]",
+            "",
+        ] {
+            for path in ["/", "/api/state"] {
+                let answer = field.ask(Ask::get(path).with("host", host)).await?;
+                ensure!(
+                    matches!(answer.status, 400 | 421),
+                    "{host:?} {path} got {}",
+                    answer.status
+                );
+            }
+        }
+        let two = Ask::get("/").with("host", "127.0.0.1").with("host", "127.0.0.1");
+        let answer = field.ask(two).await?;
+        ensure!(matches!(answer.status, 400 | 421), "two hosts got {}", answer.status);
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-008, ATK-016: a token that is nearly right is wrong, and all wrong ones look the same.
+pub(super) fn a_token_that_is_nearly_right_is_wrong(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let browser = field.browser().await?;
+        let (name, value) = browser.cookie.split_once('=').unwrap_or_default();
+        let swapped: String = value
+            .chars()
+            .map(|c| if c.is_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
+            .collect();
+        let mut bodies = Vec::new();
+        for wrong in ["", " ", &value[1..], &value[..value.len() - 1], &swapped, "x"] {
+            let ask = Ask::get("/api/state").with("cookie", &format!("{name}={wrong}"));
+            let answer = field.ask(ask).await?;
+            ensure!(answer.status == 401, "{wrong:?} got {}", answer.status);
+            bodies.push(unchunked(&answer));
+        }
+        bodies.dedup();
+        ensure!(bodies.len() == 1, "answers tell tokens apart: {bodies:?}");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-009: headers of proxies give no authority.
+pub(super) fn forwarding_headers_give_no_authority(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        for (name, value) in [
+            ("x-forwarded-for", "127.0.0.1"),
+            ("x-forwarded-user", "operator"),
+            ("x-real-ip", "127.0.0.1"),
+            ("forwarded", "for=127.0.0.1;host=localhost"),
+            ("x-original-url", "/"),
+            ("x-rewrite-url", "/"),
+            ("authorization", "Bearer operator"),
+        ] {
+            let answer = field.ask(Ask::get("/api/state").with(name, value)).await?;
+            ensure!(answer.status == 401, "{name} got {}", answer.status);
+        }
+        let spoofed =
+            Ask::get("/").with("host", "evil.example").with("x-forwarded-host", "localhost");
+        let answer = field.ask(spoofed).await?;
+        ensure!(answer.status == 421, "a forwarded host got {}", answer.status);
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-010: no spelling of a path gets past the guard.
+pub(super) fn no_spelling_of_a_path_gets_past(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        for path in [
+            "//api/state",
+            "/api//state",
+            "/api/%73tate",
+            "/api/state;x",
+            "/api/./state",
+            "/x/../api/state",
+            "/x/%2e%2e/api/state",
+            "/api%2fstate",
+            "/api\\state",
+            "/in/%77ork",
+            "/in//work",
+            "/in/work/../club",
+            "/%00",
+        ] {
+            let answer = field.ask(Ask::get(path)).await?;
+            ensure!(answer.status == 400, "{path} got {}", answer.status);
+        }
+        for path in ["/API/state", "/api/state/", "/api/state.", "/api", "/nothing"] {
+            let answer = field.ask(Ask::get(path)).await?;
+            ensure!(matches!(answer.status, 401 | 404), "{path} got {}", answer.status);
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-012, ATK-020, ATK-117: who is not logged in learns nothing.
+pub(super) fn strangers_learn_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        for path in PRIVATE {
+            let answer = field.ask(Ask::get(path)).await?;
+            ensure!(answer.status == 401, "{path} got {}", answer.status);
+            let body = unchunked(&answer);
+            ensure!(body == "{\"error\":\"log in first\"}", "{path} says {body}");
+        }
+        let pulse = field.ask(Ask::get("/healthz")).await?;
+        ensure!(pulse.status == 204 && pulse.body.is_empty(), "the pulse says {pulse:?}");
+        for path in ["/v1/status", "/metrics", "/debug", "/.env", "/config.yaml", "/state.db"] {
+            let answer = field.ask(Ask::get(path)).await?;
+            ensure!(answer.status == 404, "{path} got {}", answer.status);
+        }
+        let page = field.ask(Ask::get("/")).await?;
+        let version = page.header("server").or(page.header("x-powered-by"));
+        ensure!(version.is_none(), "the page says what it is: {version:?}");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-013, ATK-015: guessing ends, also many at a time and with something else attached.
+pub(super) fn guessing_ends(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        // Guesses shut everybody out for a minute.
+        let plain = Plain::open(&field.binary, "").await?;
+        let address = plain.address.as_str();
+        let guess = |number: usize| {
+            let body = serde_json::json!({ "token": format!("guess-{number}") }).to_string();
+            let ask = Ask::post("/api/login", body).with("content-type", JSON);
+            let ask =
+                if number.is_multiple_of(2) { ask.with("cookie", "talaria-login=x") } else { ask };
+            async move { ask.to(address).await }
+        };
+        let mut looked_at = 0;
+        for answer in join_all((0..60).map(guess)).await {
+            match answer?.status {
+                401 => looked_at += 1,
+                429 => {}
+                status => anyhow::bail!("a guess got {status}"),
+            }
+        }
+        ensure!(looked_at <= 10, "{looked_at} guesses were looked at");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-018: a credential in an address is refused and not written down.
+pub(super) fn a_credential_in_an_address_is_refused(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        for path in ["/?token=canary-in-query", "/api/state?access_token=canary-in-query"] {
+            let answer = field.ask(Ask::get(path)).await?;
+            ensure!(answer.status == 400, "{path} got {}", answer.status);
+        }
+        ensure!(!field.output().contains("canary-in-query"), "it is in the log");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-019: one secret for two doors.
+pub(super) fn one_secret_for_two_doors_is_refused(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let home = Home::empty()?;
+        let config = "providers: {p: {api_key: canary-for-both-doors}}\n\
+                      accounts: {slack: {bot_token: xoxb-1, signing_secret: canary-for-both-doors}}\n";
+        home.write("config.yaml", config)?;
+        let (code, output) = ended(Launch::new(&field.binary).start(home.path())?).await?;
+        ensure!(code == 2 && output.contains("is the same secret as"), "{code}: {output}");
+        ensure!(!output.contains("canary"), "it is shown: {output}");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-021: every answer carries the protective headers.
+pub(super) fn answers_carry_protective_headers(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        for path in ["/", "/app.js", "/nothing", "/api/state", "/api/login"] {
+            let answer = field.ask(Ask::get(path)).await?;
+            let policy = answer.header("content-security-policy").unwrap_or_default();
+            for word in ["default-src 'none'", "frame-ancestors 'none'"] {
+                ensure!(policy.contains(word), "{path}: {policy}");
+            }
+            ensure!(!policy.contains("unsafe"), "{path}: {policy}");
+            ensure!(answer.header("x-content-type-options") == Some("nosniff"), "{path}");
+            ensure!(answer.header("referrer-policy") == Some("no-referrer"), "{path}");
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-022, ATK-039: what is too large, compressed or endless is not read.
+pub(super) fn what_is_too_large_is_not_read(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let before = memory(field)?;
+        let browser = field.browser().await?;
+        let say = |body: Vec<u8>| {
+            let ask = Ask::post("/api/conversations/chat-0001/messages", body);
+            browser.signs(ask.with("content-type", JSON))
+        };
+        let large = field.ask(say(vec![b'x'; 300 * 1024])).await?;
+        ensure!(large.status == 413, "a large message got {}", large.status);
+        let packed = field.ask(say(b"{}".to_vec()).with("content-encoding", "gzip")).await?;
+        ensure!(packed.status == 415, "a packed message got {}", packed.status);
+        let strangers = field.ask(Ask::post("/in/work", vec![b'x'; 3 * 1024 * 1024])).await?;
+        ensure!(matches!(strangers.status, 401 | 413), "a large delivery got {}", strangers.status);
+        // A body without a length that never ends.
+        let mut endless = TcpStream::connect(&field.address).await?;
+        let head = format!(
+            "POST /in/work HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n",
+            field.address
+        );
+        endless.write_all(head.as_bytes()).await?;
+        let piece = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
+        let mut sent = 0;
+        while sent < 64 << 20 && endless.write_all(&piece).await.is_ok() {
+            sent += piece.len();
+        }
+        ensure!(sent < 64 << 20, "it read {sent} bytes of a stranger");
+        let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(1 << 20));
+        if let Ok(answer) = send(&field.address, long.as_bytes()).await {
+            ensure!(answer.status >= 400, "an endless head got {}", answer.status);
+        }
+        let grown = memory(field)?.saturating_sub(before);
+        ensure!(grown < 64 << 20, "it grew by {grown} bytes");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-038, ATK-148: slow heads, idle connections and a flood of strangers keep nobody out.
+pub(super) fn a_flood_keeps_nobody_out(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let quiet = slowest(field).await?;
+        let before = memory(field)?;
+        let mut idle = Vec::new();
+        for number in 0..700 {
+            let mut stream = TcpStream::connect(&field.address).await?;
+            if number % 2 == 0 {
+                // Half a head, and nothing more.
+                let _ = stream.write_all(b"GET / HTTP/1.1\r\nho").await;
+            }
+            idle.push(stream);
+        }
+        let flood = (0..8).map(|_| async {
+            for _ in 0..250 {
+                let forged = Ask::post("/in/work", vec![b'x'; 1024])
+                    .with("x-slack-request-timestamp", "1700000000")
+                    .with("x-slack-signature", "v0=00");
+                // Who floods may be cut off.
+                let _ = field.ask(forged).await;
+            }
+        });
+        let (_, honest) = futures::join!(join_all(flood), slowest(field));
+        let honest = honest?;
+        ensure!(
+            honest < quiet * 10 + Duration::from_millis(500),
+            "an honest request took {honest:?} in the flood and {quiet:?} before it"
+        );
+        // A head that does not come in ten seconds is not waited for.
+        let mut slow = idle.pop().expect("there are many");
+        let mut heard = Vec::new();
+        let cut = tokio::time::timeout(Duration::from_secs(20), slow.read_to_end(&mut heard)).await;
+        ensure!(cut.is_ok(), "half a head is waited for longer than 20 s");
+        drop(idle);
+        let grown = memory(field)?.saturating_sub(before);
+        ensure!(grown < 64 << 20, "it grew by {grown} bytes");
+        field.is_well().await
+    }
+    .boxed()
+}
+
+/// How long the slowest of some honest requests takes.
+async fn slowest(field: &Field) -> Result<Duration> {
+    let mut slowest = Duration::ZERO;
+    for _ in 0..50 {
+        let begun = std::time::Instant::now();
+        let page = field.ask(Ask::get("/")).await?;
+        ensure!(page.status == 200, "an honest request got {}", page.status);
+        slowest = slowest.max(begun.elapsed());
+    }
+    Ok(slowest)
+}
+
+/// Bytes of memory that the gateway has.
+fn memory(field: &Field) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", field.process.pid()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kilobytes.unwrap_or_default() * 1024)
+}
+
+/// ATK-024, ATK-119, ATK-121: no secret is shown by any command, page, export or line of the log.
+pub(super) fn no_secret_is_shown(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let mut seen = vec![("the log", field.output())];
+        for (what, arguments) in [
+            ("config show", &["config", "show"][..]),
+            ("config check", &["config", "check"]),
+            ("status", &["status", "--json"]),
+            ("sessions list", &["sessions", "list"]),
+            ("model", &["model", "--no-test"]),
+        ] {
+            seen.push((what, field.command(arguments).await?.1));
+        }
+        let browser = field.browser().await?;
+        for path in ["/api/state", "/api/conversations", "/api/search?q=canary"] {
+            seen.push((path, field.ask(browser.signs(Ask::get(path))).await?.body));
+        }
+        for (what, text) in seen {
+            let found = CANARIES.iter().find(|canary| text.contains(**canary));
+            ensure!(found.is_none(), "{what} shows {found:?}");
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-007: what a client says of itself is refused, not believed.
+pub(super) fn a_client_cannot_say_who_it_is(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let browser = field.browser().await?;
+        let asked = field.model.requests();
+        for extra in
+            ["\"role\":\"admin\"", "\"from\":\"U1\"", "\"account\":\"work\"", "\"scopes\":[\"*\"]"]
+        {
+            let body = format!("{{\"id\":\"message-1\",\"text\":\"hi\",{extra}}}");
+            let ask =
+                Ask::post("/api/conversations/chat-0001/messages", body).with("content-type", JSON);
+            let answer = field.ask(browser.signs(ask)).await?;
+            ensure!(answer.status == 400, "{extra} got {}", answer.status);
+        }
+        ensure!(field.model.requests() == asked, "one of them began a turn");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-012, ATK-066: an id is no authority, and no path.
+pub(super) fn an_id_opens_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let browser = field.browser().await?;
+        for id in [
+            "work:D1",
+            "slack-D1",
+            "D1",
+            "..",
+            "..%2F..%2Fconfig.yaml",
+            "%2Fetc%2Fpasswd",
+            "state.db",
+            "chat-0001%00",
+            "work%3AD1%3A1699999999.000100",
+        ] {
+            let history =
+                field.ask(browser.signs(Ask::get(&format!("/api/conversations/{id}/history"))));
+            let history = history.await?;
+            ensure!(history.status < 500, "{id} got {}", history.status);
+            for private in ["say it once", "and then this", "model:", "root:"] {
+                ensure!(!history.body.contains(private), "{id} showed {:.300}", history.body);
+            }
+            let file = field.ask(browser.signs(Ask::get(&format!("/api/files/{id}")))).await?;
+            ensure!(matches!(file.status, 400 | 404), "{id} as a file got {}", file.status);
+            let stop = Ask::post(&format!("/api/conversations/{id}/stop"), "{}")
+                .with("content-type", JSON);
+            let stop = field.ask(browser.signs(stop)).await?;
+            ensure!(stop.status < 500, "{id} stopped got {}", stop.status);
+        }
+        for id in ["../../config.yaml", "/etc/passwd", "' OR 1=1 --"] {
+            let (code, output) = field.command(&["sessions", "show", id]).await?;
+            ensure!(code != 0 && !output.contains("model:"), "{id}: {code}: {output}");
+        }
+        field.is_well().await
+    }
+    .boxed()
+}
+
+/// ATK-017, ATK-070: a login ends everywhere at once, works once and is made by nobody else.
+pub(super) fn a_login_ends_when_it_is_ended(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let plain = Plain::open(&field.binary, "").await?;
+        let minted = super::field::command(&field.binary, plain.home.path(), &["open"]).await?.1;
+        let token = minted.trim().rsplit_once("#login=").map_or("", |(_, token)| token);
+        let body = format!("{{\"token\":\"{token}\"}}");
+        let login = || Ask::post("/api/login", body.clone()).with("content-type", JSON);
+        // A cookie that somebody else has set is not taken up.
+        let first =
+            login().with("cookie", "talaria-login=fixed; talaria=fixed").to(&plain.address).await?;
+        ensure!(first.status == 204, "the login is refused: {first:?}");
+        let cookie = first.header("set-cookie").unwrap_or_default().to_owned();
+        ensure!(!cookie.contains("fixed"), "the cookie was chosen by somebody else: {cookie}");
+        for word in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+            ensure!(cookie.contains(word), "the cookie is not {word}: {cookie}");
+        }
+        let again = login().to(&plain.address).await?;
+        ensure!(again.status == 401, "the same link again got {}", again.status);
+        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+        let state = Ask::get("/api/state").with("cookie", &cookie).to(&plain.address).await?;
+        let state: serde_json::Value = serde_json::from_str(&unchunked(&state))?;
+        let csrf = state["csrf"].as_str().unwrap_or_default().to_owned();
+        let mut stream = TcpStream::connect(&plain.address).await?;
+        let request = format!(
+            "GET /api/events HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\nconnection: close\r\n\r\n",
+            plain.address
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).await?;
+        ensure!(&head == b"HTTP/1.1 200", "no stream: {}", String::from_utf8_lossy(&head));
+        let logout = Ask::post("/api/logout", "{}")
+            .with("content-type", JSON)
+            .with("cookie", &cookie)
+            .with("x-talaria-csrf", &csrf);
+        let ended = logout.to(&plain.address).await?;
+        ensure!(ended.status == 204, "logging out got {}", ended.status);
+        let mut rest = Vec::new();
+        let closed =
+            tokio::time::timeout(Duration::from_secs(2), stream.read_to_end(&mut rest)).await;
+        ensure!(closed.is_ok(), "the stream outlives the login");
+        let after = Ask::get("/api/state").with("cookie", &cookie).to(&plain.address).await?;
+        ensure!(after.status == 401, "the login outlives itself: {}", after.status);
+        Ok(())
+    }
+    .boxed()
+}
