@@ -67,8 +67,8 @@ fn a_link_that_names_another_place_shows_where_it_leads() {
         let source = format!("[{named}]({evil})");
         let document = parse(&source);
         let [Block::Paragraph(inlines)] = document.blocks() else { panic!("{document:?}") };
-        let told = [text(" ("), link(evil, evil), text(")")];
-        assert!(inlines.ends_with(&told) || inlines.ends_with(&told[1..]), "{inlines:?}");
+        assert_eq!(talaria_render::plain(&document), format!("{named} ({evil})"));
+        assert!(inlines.contains(&link(evil, evil)), "{inlines:?}");
         let leads = |it: &&Inline| matches!(it, Inline::Link { to, .. } if to == evil);
         assert_eq!(inlines.iter().filter(leads).count(), 1, "{inlines:?}");
     }
