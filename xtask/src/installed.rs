@@ -33,6 +33,22 @@ pub(crate) fn chromium() -> Result<()> {
     apt("the browser test needs Chromium", &["chromium"])
 }
 
+/// systemd's own tools, which need no running systemd.
+pub(crate) fn systemd() -> Result<()> {
+    if shell::exists("systemd-analyze") {
+        return Ok(());
+    }
+    apt("reading the unit of the service needs systemd-analyze", &["systemd"])
+}
+
+/// What lets a program see another time.
+pub(crate) fn faketime() -> Result<()> {
+    if shell::exists("faketime") {
+        return Ok(());
+    }
+    apt("setting the clock of one program back needs faketime", &["faketime"])
+}
+
 /// Installs packages of Debian and its relatives: as root, or through sudo.
 fn apt(need: &str, packages: &[&str]) -> Result<()> {
     let install = ["install", "--yes", "--no-install-recommends"];

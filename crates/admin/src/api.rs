@@ -19,6 +19,9 @@ pub struct Status {
     /// Who listens to voice messages and who speaks answers; absent where nobody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice: Option<String>,
+    /// What is wrong with the configuration's files, while an older configuration applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
     /// Where the HTTP listener is.
     pub http: String,
     /// The accounts.
@@ -57,7 +60,7 @@ pub struct Account {
     pub name: String,
     /// Its platform.
     pub platform: String,
-    /// `connecting`, `connected`, `waiting` or `refused`.
+    /// `connecting`, `connected`, `waiting`, `deaf`, `paused`, `contested`, `refused` or `fatal`.
     pub state: String,
     /// Why it does not work, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,12 +68,50 @@ pub struct Account {
     /// When it was last heard, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard: Option<String>,
+    /// When something was last delivered on it, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoke: Option<String>,
+    /// Why nothing that is said gets through at the moment, and since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mute: Option<String>,
+    /// How often it broke down by the program's own fault since the start.
+    #[serde(default)]
+    pub crashes: u32,
     /// Messages of people who are not let in, within a day and as far as they were written down.
     #[serde(default)]
     pub denied_lately: u64,
     /// Who was not let in last, since the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stranger: Option<Stranger>,
+}
+
+/// A wish about an account's connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pausing {
+    /// The account.
+    pub account: String,
+    /// What is to become of it.
+    pub wish: PauseWish,
+}
+
+/// What is to become of an account's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PauseWish {
+    /// It ends, until somebody says that it is to go on.
+    Pause,
+    /// It is made at once.
+    Resume,
+}
+
+/// An account that was paused or resumed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Paused {
+    /// The account.
+    pub account: String,
+    /// What was wished.
+    pub wish: PauseWish,
 }
 
 /// Somebody who is not let in.
@@ -80,6 +121,24 @@ pub struct Stranger {
     pub id: String,
     /// When, in UTC.
     pub at: String,
+}
+
+/// Whether messages are taken in and answered, and where they are not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Readiness {
+    /// `starting`, `ready`, `degraded`, `draining` or `unwritable`.
+    pub status: String,
+    /// Turns that work at the moment.
+    pub turns: u64,
+    /// The accounts.
+    pub accounts: Vec<Account>,
+}
+
+/// How the gateway is doing, in one word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Word {
+    /// The word.
+    pub status: String,
 }
 
 /// Conversations, and what all of them used together.
@@ -335,15 +394,186 @@ pub struct Pruned {
     pub freed: u64,
 }
 
-/// What changed when the configuration was read again.
+/// What became of what an id or a place leads to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Why {
+    /// What was asked.
+    pub asked: String,
+    /// The events, the newest first.
+    pub decisions: Vec<Decision>,
+}
+
+/// What became of one event, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Decision {
+    /// Our id of it.
+    pub event: String,
+    /// The platform's id of what was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The account it came in on.
+    pub account: String,
+    /// The chat.
+    pub chat: String,
+    /// The thread in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Who caused it.
+    pub sender: String,
+    /// `said`, `edited`, `pressed`, `stopped`, or `seen` when nothing was written down.
+    pub kind: String,
+    /// What became of it, in a few words.
+    pub outcome: String,
+    /// By which rule, where one decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The conversation it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The turn that it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
+    /// Turns that were at work while it waited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<String>,
+    /// What happened, in order.
+    pub timeline: Vec<Moment>,
+    /// The tools that were called for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolUse>,
+    /// What was to be delivered because of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// What was said, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Moment {
+    /// When, in UTC.
+    pub at: String,
+    /// How many milliseconds after the event came in.
+    pub after_ms: u64,
+    /// What.
+    pub what: String,
+}
+
+/// A tool that was called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolUse {
+    /// Which.
+    pub tool: String,
+    /// `returned`, `went wrong` or `not returned`.
+    pub outcome: String,
+    /// How long that took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
+}
+
+/// One part of what had to be delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// Our id of it.
+    pub id: String,
+    /// How far it is.
+    pub state: String,
+    /// The platform's id of the message that shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// How often it may have left this machine.
+    pub attempts: u32,
+    /// Why it will never be delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it was decided, in UTC.
+    pub decided: String,
+}
+
+/// What changed when the configuration was read again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reloaded {
     /// Settings that apply from now on.
     pub live: Vec<String>,
+    /// Accounts whose settings have changed, and what came of connecting them anew.
+    #[serde(default)]
+    pub accounts: Vec<AccountReloaded>,
     /// Settings that apply after a restart.
     pub after_restart: Vec<String>,
     /// What is odd about the file.
     pub warnings: Vec<String>,
+}
+
+impl Reloaded {
+    /// Whether nothing has changed.
+    pub fn is_nothing(&self) -> bool {
+        self.live.is_empty() && self.accounts.is_empty() && self.after_restart.is_empty()
+    }
+}
+
+/// What came of connecting an account anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountReloaded {
+    /// The account.
+    pub account: String,
+    /// What became of it.
+    pub outcome: String,
+    /// What is wrong, if anything is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Whether it runs with its old settings, because it did not work with the new ones.
+    pub rolled_back: bool,
+}
+
+impl std::fmt::Display for AccountReloaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.account, self.outcome)?;
+        match &self.problem {
+            Some(problem) => write!(f, " ({problem})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What reading the configuration again would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigPlan {
+    /// What is different from what runs.
+    pub changes: Vec<PlannedChange>,
+    /// Accounts that run with older settings, because they did not work with those that are set. They
+    /// would be tried again.
+    pub held_back: Vec<String>,
+    /// What is odd about the file.
+    pub warnings: Vec<String>,
+}
+
+/// A setting that is different from what runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedChange {
+    /// The setting.
+    pub path: String,
+    /// What it is.
+    pub before: String,
+    /// What it becomes.
+    pub after: String,
+    /// What that does.
+    pub effect: ChangeEffect,
+    /// The account that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+}
+
+/// What a change does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeEffect {
+    /// It applies at once.
+    Live,
+    /// Its account is connected anew.
+    Account,
+    /// It applies after a restart.
+    Restart,
 }
 
 /// Why a request was not carried out.

@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use axum::middleware;
 use axum::serve::ListenerExt;
 use talaria_gateway::Gateway;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use crate::listener::Local;
-use crate::pulse::Pulse;
+use crate::metrics::{Instruments, Reach, Vitals};
+use crate::probes::{self, Probes};
 use crate::serve::{Limits, serve};
-use crate::{api, http, local};
+use crate::{api, http, local, metrics};
 
 /// Operating systems take no longer paths for sockets.
 const LONGEST_SOCKET: usize = 100;
@@ -29,14 +31,29 @@ pub trait Operator: Send + Sync {
     /// Who listens to voice messages and who speaks answers; none where nobody does.
     fn voice(&self) -> Option<String>;
 
+    /// What is wrong with the configuration's files, while an older configuration applies.
+    fn wrong_configuration(&self) -> Option<String>;
+
+    /// What reading the configuration again would do. The error is what is wrong with it.
+    async fn plan(&self) -> Result<api::ConfigPlan, String>;
+
     /// Reads the configuration again. The error is what is wrong with it; nothing changed then.
     async fn reload(&self) -> Result<api::Reloaded, String>;
 
     /// Ends the program as if it had been asked to by a signal.
     fn stop(&self);
 
+    /// Ends the program and starts it again. The error is why that is not done.
+    async fn restart(&self) -> Result<(), String>;
+
     /// Whether it was asked to end.
     fn is_ending(&self) -> bool;
+
+    /// What everybody needs to read the metrics, where it is set.
+    fn metrics_token(&self) -> Option<String>;
+
+    /// What it knows of itself.
+    fn vitals(&self) -> Vitals;
 }
 
 /// The two doors, open and not yet served.
@@ -137,8 +154,15 @@ impl Doors {
     ) -> io::Result<()> {
         let address = self.address()?.to_string();
         let (clock, limits) = (gateway.clock().clone(), Limits::default());
-        let pages = http::routes(gateway.routes(), Pulse::new(&gateway, operator.clone()));
-        let desk = local::Desk { gateway, operator, http: address };
+        let reach = Reach::of(self.address()?.ip(), gateway.hosts());
+        let instruments =
+            Instruments { gateway: gateway.clone(), operator: operator.clone(), reach };
+        let probes = Probes::new(&gateway, operator.clone());
+        let started = || middleware::from_fn_with_state(gateway.clone(), probes::once_started);
+        let pages = http::routes(gateway.routes()).layer(started());
+        let pages = pages.merge(probes.clone().in_a_word()).merge(metrics::routes(instruments));
+        let desk = local::Desk { gateway: gateway.clone(), operator, http: address };
+        let desk = local::routes(desk).layer(started()).merge(probes.in_detail());
         let http = self.http.tap_io(|stream| {
             // Small answers should not wait for more to send.
             let _ = stream.set_nodelay(true);
@@ -146,7 +170,7 @@ impl Doors {
         let socket = Local::new(self.socket, self.path.clone(), user);
         tokio::select! {
             never = serve(http, pages, clock.clone(), limits) => match never {},
-            never = serve(socket, local::routes(desk), clock, limits) => match never {},
+            never = serve(socket, desk, clock, limits) => match never {},
             () = ended => {}
         }
         // Left behind, it would only make the next client wait for nobody.

@@ -1,29 +1,26 @@
-//! The HTTP listener's routes: one page at the root, webhooks below `/in`, and a pulse.
+//! The HTTP listener's routes: one page at the root, webhooks below `/in`.
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
-use axum::{Json, Router};
+use axum::routing::any;
 use talaria_gateway::Routes;
 use talaria_model::AccountId;
 use talaria_platform::{Peer, Surface};
 use tower::ServiceExt;
 
-use crate::api;
-use crate::pulse::Pulse;
-
-/// What strangers can reach: a pulse, and whatever the platforms serve behind their own checks.
-pub(crate) fn routes(mounted: Routes, pulse: Pulse) -> Router {
+/// What strangers can reach besides the probes and the metrics: whatever the platforms serve behind their own
+/// checks.
+pub(crate) fn routes(mounted: Routes) -> Router {
     Router::new()
         .route("/in/{account}", any(webhook_itself))
         .route("/in/{account}/", any(webhook_itself))
         .route("/in/{account}/{*rest}", any(webhook))
         .fallback(root)
         .with_state(mounted)
-        .route("/healthz", get(health).with_state(pulse))
         .layer(middleware::from_fn(read_one_way))
 }
 
@@ -72,16 +69,6 @@ fn is_plain(part: &str) -> bool {
 
 fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
-}
-
-async fn health(State(pulse): State<Pulse>) -> Response {
-    match pulse.feel().await.problem() {
-        None => StatusCode::NO_CONTENT.into_response(),
-        Some(problem) => {
-            let problem = Json(api::Problem { problem: problem.into() });
-            (StatusCode::SERVICE_UNAVAILABLE, problem).into_response()
-        }
-    }
 }
 
 async fn root(State(mounted): State<Routes>, request: Request) -> Response {

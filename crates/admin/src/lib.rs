@@ -12,10 +12,14 @@ pub mod guests;
 mod http;
 mod listener;
 mod local;
+mod metrics;
 mod moving;
 mod places;
+mod probes;
 mod pulse;
 mod refusals;
 mod serve;
+pub mod why;
 
 pub use doors::{Doors, OpenError, Operator};
+pub use metrics::{HookVitals, Vitals};

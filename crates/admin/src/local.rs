@@ -12,16 +12,18 @@ use axum::{Json, Router};
 use futures::StreamExt;
 use serde::Deserialize;
 use talaria_clock::rfc3339;
-use talaria_gateway::{AccountState, Gateway};
+use talaria_gateway::{AccountState, Gateway, PauseError};
 use talaria_model::{AccountId, SessionId};
 use talaria_platform::Surface;
+use talaria_session::Pause;
 use talaria_session::budget::Day;
-use talaria_store::{Failed, Presence, Reading, Told};
+use talaria_store::{Clue, Failed, Presence, Reading, Told};
 
 use crate::answers::{self, AnswerError, Listing, Pruning};
 use crate::doors::Operator;
 use crate::guests::{self, OPERATOR, Pairing};
-use crate::{api, http};
+use crate::why::{self, Words};
+use crate::{api, http, metrics};
 
 /// How often it is looked whether a session has taken its new title, and how long it is waited between.
 const TITLE_LOOKS: u32 = 100;
@@ -45,6 +47,8 @@ pub(crate) fn routes(desk: Desk) -> Router {
         .route("/v1/search", get(search))
         .route("/v1/transcript", get(transcript))
         .route("/v1/export", get(export))
+        .route("/v1/why", get(because))
+        .route("/v1/metrics", get(numbers))
         .route("/v1/rename", post(rename))
         .route("/v1/prune", post(prune))
         .route("/v1/pair", post(pair))
@@ -52,8 +56,11 @@ pub(crate) fn routes(desk: Desk) -> Router {
         .route("/v1/approvals", get(approvals))
         .route("/v1/spending", get(spending))
         .route("/v1/approvals/revoke", post(revoke))
+        .route("/v1/platforms", post(platforms))
+        .route("/v1/config/plan", get(plan))
         .route("/v1/reload", post(reload))
         .route("/v1/stop", post(stop))
+        .route("/v1/restart", post(restart))
         .route("/{account}/{*rest}", any(account))
         .with_state(desk)
 }
@@ -63,14 +70,14 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
     let counts = gateway.store().counts().await.map_err(AnswerError::from)?;
     let failed = gateway.store().failed(LOSSES).await.map_err(AnswerError::from)?;
     let accounts = gateway.accounts();
-    let now = gateway.clock().now();
     Ok(Json(api::Status {
         version: env!("CARGO_PKG_VERSION").into(),
         pid: std::process::id(),
         started: rfc3339(gateway.started()),
-        uptime_seconds: now.since(gateway.started()).as_secs(),
+        uptime_seconds: gateway.uptime().as_secs(),
         model: desk.operator.model(),
         voice: desk.operator.voice(),
+        configuration: desk.operator.wrong_configuration(),
         http: desk.http.clone(),
         denied_without_a_trace: accounts.iter().map(|account| account.traceless).sum(),
         accounts: accounts.into_iter().map(account_of).collect(),
@@ -97,14 +104,17 @@ fn loss_of(failed: Failed) -> api::Loss {
     }
 }
 
-fn account_of(status: talaria_gateway::AccountStatus) -> api::Account {
+pub(crate) fn account_of(status: talaria_gateway::AccountStatus) -> api::Account {
     let (state, problem) = match status.state {
         AccountState::Connecting => ("connecting", None),
         AccountState::Connected => ("connected", None),
         AccountState::Waiting { reason } => ("waiting", Some(reason)),
+        AccountState::Deaf { reason } => ("deaf", Some(reason)),
+        AccountState::Paused => ("paused", None),
         AccountState::Contested { problem, hint } => {
             ("contested", Some(format!("{problem}; {hint}")))
         }
+        AccountState::Fatal { problem, hint } => ("fatal", Some(format!("{problem}; {hint}"))),
         AccountState::Refused { problem, hint } => ("refused", Some(format!("{problem}; {hint}"))),
     };
     api::Account {
@@ -113,12 +123,19 @@ fn account_of(status: talaria_gateway::AccountStatus) -> api::Account {
         state: state.into(),
         problem,
         heard: status.heard.map(rfc3339),
+        spoke: status.spoke.map(rfc3339),
+        mute: status.mute.map(|(since, reason)| format!("{reason}, since {}", rfc3339(since))),
+        crashes: status.crashes,
         denied_lately: status.denied_lately,
         stranger: status.stranger.map(|stranger| api::Stranger {
             id: stranger.id.to_string(),
             at: rfc3339(stranger.at),
         }),
     }
+}
+
+async fn numbers(State(desk): State<Desk>) -> Json<String> {
+    Json(metrics::page(&desk.gateway, &desk.operator.vitals()).await)
 }
 
 async fn sessions(
@@ -170,6 +187,23 @@ async fn export(State(desk): State<Desk>, Query(wish): Query<Wish>) -> Result<Re
     });
     let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
     Ok((kind, Body::from_stream(lines)).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wonder {
+    what: String,
+    #[serde(default)]
+    text: bool,
+}
+
+async fn because(
+    State(desk): State<Desk>,
+    Query(wonder): Query<Wonder>,
+) -> Result<Json<api::Why>, Refusal> {
+    let words = if wonder.text { Words::Shown } else { Words::Hidden };
+    let seen = |clue: &Clue, limit| desk.gateway.glimpses(clue, limit);
+    Ok(Json(why::why(desk.gateway.store().as_ref(), seen, &wonder.what, words).await?))
 }
 
 #[derive(Deserialize)]
@@ -284,16 +318,49 @@ async fn audit(
     Ok(Json(guests::audited(desk.gateway.store().as_ref(), rows.after, rows.limit).await?))
 }
 
+async fn platforms(
+    State(desk): State<Desk>,
+    Query(pausing): Query<api::Pausing>,
+) -> Result<Json<api::Paused>, Refusal> {
+    let pause = match pausing.wish {
+        api::PauseWish::Pause => Pause::Pause,
+        api::PauseWish::Resume => Pause::Resume,
+    };
+    let no_account = |name: &str| Refusal {
+        status: StatusCode::NOT_FOUND,
+        problem: format!("there is no account {name}; `talaria status` lists them"),
+    };
+    let id = AccountId::new(pausing.account.as_str()).map_err(|_| no_account(&pausing.account))?;
+    match desk.gateway.pause(&id, pause, OPERATOR).await {
+        Ok(()) => Ok(Json(api::Paused { account: id.to_string(), wish: pausing.wish })),
+        Err(PauseError::NoAccount(name)) => Err(no_account(&name)),
+        Err(PauseError::Unkept(problem)) => {
+            Err(Refusal { status: StatusCode::SERVICE_UNAVAILABLE, problem })
+        }
+    }
+}
+
+async fn plan(State(desk): State<Desk>) -> Result<Json<api::ConfigPlan>, Refusal> {
+    desk.operator.plan().await.map(Json).map_err(wrong)
+}
+
 async fn reload(State(desk): State<Desk>) -> Result<Json<api::Reloaded>, Refusal> {
-    desk.operator.reload().await.map(Json).map_err(|problem| {
-        let problem = format!("the configuration is wrong, so the running one stays\n{problem}");
-        Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, problem }
-    })
+    desk.operator.reload().await.map(Json).map_err(wrong)
+}
+
+fn wrong(problem: String) -> Refusal {
+    let problem = format!("the configuration is wrong, so the running one stays\n{problem}");
+    Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, problem }
 }
 
 async fn stop(State(desk): State<Desk>) -> StatusCode {
     desk.operator.stop();
     StatusCode::ACCEPTED
+}
+
+async fn restart(State(desk): State<Desk>) -> Result<StatusCode, Refusal> {
+    let refused = |problem| Refusal { status: StatusCode::UNPROCESSABLE_ENTITY, problem };
+    desk.operator.restart().await.map(|()| StatusCode::ACCEPTED).map_err(refused)
 }
 
 async fn account(

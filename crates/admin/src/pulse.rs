@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_clock::Clock;
+use talaria_clock::{Clock, Mark};
 use talaria_gateway::Gateway;
-use talaria_model::{AccountId, Timestamp};
+use talaria_model::AccountId;
 use talaria_store::{Delivered, Store};
 use tokio::sync::Mutex;
-
-use crate::doors::Operator;
 
 /// How long an answer holds. Asking more often costs the disk nothing.
 const HOLDS: Duration = Duration::from_secs(1);
@@ -25,8 +23,7 @@ const MARK: &str = "/healthz";
 pub(crate) struct Pulse {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    operator: Arc<dyn Operator>,
-    felt: Arc<Mutex<Option<(Timestamp, Beat)>>>,
+    felt: Arc<Mutex<Option<(Mark, Beat)>>>,
 }
 
 /// How it is doing. Says nothing about accounts or people: strangers may ask.
@@ -36,8 +33,6 @@ pub(crate) enum Beat {
     Steady,
     /// The store does not take writes, so nothing is taken in.
     StoreRefuses,
-    /// It was asked to end and takes nothing more in.
-    Ending,
 }
 
 impl Beat {
@@ -46,32 +41,25 @@ impl Beat {
         match self {
             Self::Steady => None,
             Self::StoreRefuses => Some("the store does not take writes"),
-            Self::Ending => Some("the gateway is ending"),
         }
     }
 }
 
 impl Pulse {
-    pub(crate) fn new(gateway: &Gateway, operator: Arc<dyn Operator>) -> Self {
+    pub(crate) fn new(gateway: &Gateway) -> Self {
         let (store, clock) = (gateway.store().clone(), gateway.clock().clone());
-        Self { store, clock, operator, felt: Arc::default() }
+        Self { store, clock, felt: Arc::default() }
     }
 
     pub(crate) async fn feel(&self) -> Beat {
-        if self.operator.is_ending() {
-            return Beat::Ending;
-        }
         let mut felt = self.felt.lock().await;
-        let now = self.clock.now();
-        // A clock that was set back would hold an old answer until it has caught up.
         if let Some((at, beat)) = *felt
-            && at <= now
-            && now.since(at) < HOLDS
+            && self.clock.mark().since(at) < HOLDS
         {
             return beat;
         }
         let beat = self.write().await;
-        *felt = Some((self.clock.now(), beat));
+        *felt = Some((self.clock.mark(), beat));
         beat
     }
 
@@ -95,50 +83,35 @@ impl Pulse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use async_trait::async_trait;
-    use talaria_clock::FakeClock;
+    use talaria_clock::Sleep;
+    use talaria_model::Timestamp;
     use talaria_store::MemoryStore;
 
-    use crate::api;
+    /// Somebody sets the wall clock back all the time.
+    struct SetBack;
 
-    struct Nobody;
+    impl Clock for SetBack {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_millis(0)
+        }
 
-    #[async_trait]
-    impl Operator for Nobody {
-        fn model(&self) -> String {
-            String::new()
-        }
-        fn voice(&self) -> Option<String> {
-            None
-        }
-        async fn reload(&self) -> Result<api::Reloaded, String> {
-            Err(String::new())
-        }
-        fn stop(&self) {}
-        fn is_ending(&self) -> bool {
-            false
+        fn sleep(&self, wait: Duration) -> Sleep {
+            talaria_clock::SystemClock.sleep(wait)
         }
     }
 
-    #[tokio::test]
-    async fn an_answer_holds_for_a_second_and_not_until_a_clock_has_caught_up() {
-        let now = Timestamp::from_millis(10_000);
-        for (felt, expected) in [
-            (9_900, Beat::StoreRefuses),
-            (8_000, Beat::Steady),
-            // The clock was set back since.
-            (20_000, Beat::Steady),
-        ] {
-            let pulse = Pulse {
-                store: Arc::new(MemoryStore::new()),
-                clock: Arc::new(FakeClock::starting(now)),
-                operator: Arc::new(Nobody),
-                felt: Arc::new(Mutex::new(Some((
-                    Timestamp::from_millis(felt),
-                    Beat::StoreRefuses,
-                )))),
-            };
-            assert_eq!(pulse.feel().await, expected, "felt at {felt}");
-        }
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_holds_for_a_second_whatever_the_wall_clock_says() {
+        let clock = Arc::new(SetBack);
+        let pulse = Pulse {
+            store: Arc::new(MemoryStore::new()),
+            felt: Arc::new(Mutex::new(Some((clock.mark(), Beat::StoreRefuses)))),
+            clock,
+        };
+        assert_eq!(pulse.feel().await, Beat::StoreRefuses);
+        tokio::time::advance(HOLDS / 2).await;
+        assert_eq!(pulse.feel().await, Beat::StoreRefuses);
+        tokio::time::advance(HOLDS / 2).await;
+        assert_eq!(pulse.feel().await, Beat::Steady);
     }
 }

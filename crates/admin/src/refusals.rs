@@ -7,8 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use talaria_clock::Clock;
-use talaria_model::Timestamp;
+use talaria_clock::{Clock, Mark};
 use talaria_platform::Peer;
 
 /// So many refusals at once are given without waiting.
@@ -27,7 +26,7 @@ const PEERS: usize = 4096;
 pub(crate) struct Refusals {
     clock: Arc<dyn Clock>,
     /// When each has made good for what it was refused. That a peer is not here means that it has.
-    owing: Mutex<HashMap<Peer, Timestamp>>,
+    owing: Mutex<HashMap<Peer, Mark>>,
 }
 
 impl Refusals {
@@ -37,7 +36,7 @@ impl Refusals {
 
     /// Counts one; how long it has to wait.
     pub(crate) fn count(&self, peer: Peer) -> Option<Duration> {
-        let now = self.clock.now();
+        let now = self.clock.mark();
         let mut owing = self.owing.lock().unwrap_or_else(PoisonError::into_inner);
         if owing.len() >= PEERS && !owing.contains_key(&peer) {
             owing.retain(|_, until| *until > now);
@@ -46,8 +45,7 @@ impl Refusals {
             }
         }
         let until = owing.entry(peer).or_insert(now);
-        // A clock that was set back makes nobody owe more than they can.
-        *until = (*until).clamp(now, now + EACH * AT_ONCE);
+        *until = (*until).max(now);
         let later = *until + EACH;
         if later.since(now) > EACH * AT_ONCE {
             return Some(SLOW);
@@ -63,6 +61,7 @@ mod tests {
 
     use super::*;
     use talaria_clock::FakeClock;
+    use talaria_model::Timestamp;
 
     fn peer(number: u32) -> Peer {
         Peer::of(Ipv4Addr::from_bits(number).into())

@@ -12,8 +12,7 @@ const REPLACED: &str = " (deleted)";
 /// Becomes the program that was started, with the same arguments and the same process id; or ends in
 /// a way that makes systemd start it again, if that is who started it.
 pub(crate) fn start_again() -> Result<Exit, Halt> {
-    let own = std::process::id().to_string();
-    if std::env::var("SYSTEMD_EXEC_PID").is_ok_and(|id| id == own) {
+    if is_systemds() {
         return Ok(Exit::Again);
     }
     let program = std::env::current_exe().map_err(|error| {
@@ -21,6 +20,12 @@ pub(crate) fn start_again() -> Result<Exit, Halt> {
     })?;
     let error = Command::new(present(program)).args(std::env::args_os().skip(1)).exec();
     Err(Halt::failed(format_args!("cannot start again: {error}")))
+}
+
+/// Whether systemd started this process.
+pub(crate) fn is_systemds() -> bool {
+    let own = std::process::id().to_string();
+    std::env::var("SYSTEMD_EXEC_PID").is_ok_and(|id| id == own)
 }
 
 /// The program at the path where this one was: a later version, if there is one.

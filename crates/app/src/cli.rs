@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use serde::Deserialize;
 
 use crate::chat::ChatOptions;
 use crate::commands::setup::SetupOptions;
@@ -19,7 +20,9 @@ use crate::commands::setup::SetupOptions;
     version,
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the agent asked \
                   something and nobody was there to answer, 4 a gateway is already running on this \
-                  home, 75 it was asked to restart and systemd does that.\n\nStart with `talaria`, then open the address it prints, or type \
+                  home; of the gateway itself also 75, whoever started it is to start it again, and \
+                  78, the configuration or the store is such that starting it again would not \
+                  help.\n\nStart with `talaria`, then open the address it prints, or type \
                   `talaria chat` in another terminal."
 )]
 pub(crate) struct Cli {
@@ -30,7 +33,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the gateway (the default)
-    Run,
+    Run(RunOptions),
     /// Talk to the agent in this terminal; starts a gateway if none is running
     Chat(ChatOptions),
     /// Connect the agent to a messaging platform
@@ -40,7 +43,11 @@ pub(crate) enum Command {
     /// Show which model answers and why, and try it
     Model(ModelOptions),
     /// Show how the gateway and its accounts are doing
-    Status(Output),
+    Status(StatusOptions),
+    /// Look for what commonly goes wrong, and mend what can be mended
+    Doctor(DoctorOptions),
+    /// Show what the gateway wrote about itself, also when none is running
+    Logs(LogsOptions),
     /// List, read, search, export, rename and forget conversations
     #[command(subcommand)]
     Sessions(SessionsCommand),
@@ -57,17 +64,39 @@ pub(crate) enum Command {
     /// Look at the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// List the platforms this program can connect to
-    Platforms(Output),
+    /// Show how the accounts are doing and what this program can connect to; pause and resume accounts
+    Platforms(PlatformsOptions),
+    /// List your hooks, and try one
+    #[command(subcommand)]
+    Hooks(HooksCommand),
+    /// Tell what became of a message, and why
+    Why(WhyOptions),
+    /// Print the running gateway's numbers, as `/metrics` has them for Prometheus
+    Metrics,
+    /// Take a backup, check one, go back to one
+    #[command(subcommand)]
+    Backup(BackupCommand),
     /// Make the running gateway read its configuration again
     Reload(Output),
     /// End the running gateway; what is unfinished goes on at the next start
     Stop,
+    /// End the running gateway and start it again; what is unfinished goes on
+    Restart,
+    /// Let the operating system start the gateway and keep it running
+    #[command(subcommand)]
+    Service(ServiceCommand),
     /// Print a completion script for your shell
     Completions {
         /// The shell
         shell: Shell,
     },
+}
+
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct RunOptions {
+    /// Take the place of the gateway that runs on this home, once it has finished its turns
+    #[arg(long)]
+    pub(crate) replace: bool,
 }
 
 #[derive(Debug, Clone, Copy, Args)]
@@ -77,11 +106,144 @@ pub(crate) struct Output {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct StatusOptions {
+    /// Show it again whenever it changes, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LogsOptions {
+    /// How many of the last lines
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 100)]
+    pub(crate) lines: usize,
+    /// Go on with what is written meanwhile, until Ctrl-C
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Only lines that are at least this serious
+    #[arg(long, value_enum)]
+    pub(crate) level: Option<Severity>,
+    /// Only lines from this long ago on, like 30m or 2days
+    #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+    pub(crate) since: Option<Duration>,
+    /// Print each line as it was written, a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How serious a line of the log is, the most serious first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Severity {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl Severity {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "ERROR",
+            Self::Warn => "WARN",
+            Self::Info => "INFO",
+            Self::Debug => "DEBUG",
+            Self::Trace => "TRACE",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServiceCommand {
+    /// Write a systemd unit or a launchd property list, and start it
+    Install(InstallOptions),
+    /// End the service and remove what was written
+    Uninstall(ServiceName),
+    /// Show how the service is doing
+    Status(ServiceName),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallOptions {
+    #[command(flatten)]
+    pub(crate) which: ServiceName,
+    /// The user that a service of the machine runs as
+    #[arg(long, value_name = "USER", requires = "system")]
+    pub(crate) run_as: Option<String>,
+    /// Only print what would be written
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServiceName {
+    /// What it is called, where there is more than one
+    #[arg(long, default_value = "talaria")]
+    pub(crate) name: String,
+    /// A service of the whole machine instead of this user's
+    #[arg(long)]
+    pub(crate) system: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorOptions {
+    /// Mend what can be mended: modes of files, and what a process left behind
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Do not ask any platform who we are
+    #[arg(long)]
+    pub(crate) offline: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct PlatformsOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<PlatformsCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlatformsCommand {
+    /// Disconnect an account until it is resumed, also after a restart
+    Pause {
+        /// The account, as `talaria status` shows it
+        account: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Connect an account that was paused, or try one at once that waits or has failed
+    Resume {
+        /// The account
+        account: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ModelOptions {
     /// Only show what was chosen; do not ask the model anything
     #[arg(long)]
     pub(crate) no_test: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhyOptions {
+    /// The platform's id of a message, the id of an event, or ACCOUNT:CHAT for the newest there
+    pub(crate) what: String,
+    /// Print what was said, too
+    #[arg(long)]
+    pub(crate) text: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -187,6 +349,48 @@ pub(crate) enum Format {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum HooksCommand {
+    /// List the hooks, what they want to hear of, and which are not used
+    List(Output),
+    /// Let a hook hear one event, and print what it answers
+    Test {
+        /// The hook
+        name: String,
+        /// The event, such as command:new
+        event: String,
+        /// What it is told of it, as JSON
+        #[arg(default_value = "{}")]
+        context: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackupCommand {
+    /// Write everything the home keeps into one file, while the gateway runs or not
+    Create {
+        /// Into this file, which must not be there yet; into the home's backups folder if not given
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Check a backup to its last byte, the database in it included
+    Verify {
+        /// The backup
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Put a backup into the place of what the home keeps; what is replaced is kept beside it
+    Restore {
+        /// The backup
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum PairCommand {
     /// Show who asks to be let in and who was; never a code
     List {
@@ -264,6 +468,10 @@ pub(crate) enum ConfigCommand {
     },
     /// Check config.yaml, .env and the environment without starting anything
     Check(Output),
+    /// Show what is different from what the gateway runs with, and what applying it does
+    Plan(Output),
+    /// Make the gateway apply what is different; the same as `talaria reload`
+    Apply(Output),
     /// Print the JSON Schema of config.yaml
     Schema,
 }

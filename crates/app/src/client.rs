@@ -15,12 +15,16 @@ use crate::home::Home;
 /// How long an answer may take that comes line by line.
 const LONGEST_READING: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// The longest line of such an answer.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
 
 /// A gateway that answers.
 pub(crate) struct Client {
     http: reqwest::Client,
+    patience: Duration,
 }
 
 impl Client {
@@ -34,10 +38,14 @@ impl Client {
         let http = reqwest::Client::builder()
             .unix_socket(socket)
             .no_proxy()
-            .timeout(Duration::from_secs(30))
             .build()
             .map_err(Halt::failed)?;
-        Ok(Some(Self { http }))
+        Ok(Some(Self { http, patience: PATIENCE }))
+    }
+
+    /// The same, for something that takes longer.
+    pub(crate) fn patient(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The gateway of this home, or the advice to start one.
@@ -86,7 +94,7 @@ impl Client {
 
     /// Asks for something that has no answer.
     pub(crate) async fn tell(&self, path: &str) -> Result<(), Halt> {
-        let request = self.http.request(Method::POST, url(path));
+        let request = self.http.request(Method::POST, url(path)).timeout(self.patience);
         let answer = request.send().await.map_err(unanswered)?;
         if answer.status().is_success() { Ok(()) } else { Err(refused(answer).await) }
     }
@@ -97,7 +105,7 @@ impl Client {
         path: &str,
         query: &[(&str, String)],
     ) -> Result<T, Halt> {
-        let request = self.http.request(method, url(path)).query(query);
+        let request = self.http.request(method, url(path)).query(query).timeout(self.patience);
         let answer = request.send().await.map_err(unanswered)?;
         if answer.status() != StatusCode::OK {
             return Err(refused(answer).await);

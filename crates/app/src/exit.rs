@@ -12,6 +12,8 @@ pub(crate) enum Exit {
     Failed,
     /// The command line or the configuration is wrong.
     Misused,
+    /// A gateway cannot run like this, and starting it again would not help.
+    Unmendable,
     /// The agent asked something, and nobody was there to answer.
     Asked,
     /// Another gateway runs on this home.
@@ -30,6 +32,8 @@ impl Exit {
             Self::AlreadyRunning => 4,
             // EX_TEMPFAIL: with `Restart=on-failure`, systemd starts it again.
             Self::Again => 75,
+            // EX_CONFIG: with `RestartPreventExitStatus=78`, systemd leaves it alone.
+            Self::Unmendable => 78,
         }
     }
 }
@@ -55,6 +59,14 @@ impl Halt {
 
     pub(crate) fn failed(problem: impl fmt::Display) -> Self {
         Self::new(Exit::Failed, problem)
+    }
+
+    /// The same for `talaria run`: whoever starts it again when it ends is told not to if that is of no use.
+    pub(crate) fn of_a_gateway(self) -> Self {
+        match self.exit {
+            Exit::Misused => Self { exit: Exit::Unmendable, ..self },
+            _ => self,
+        }
     }
 
     /// The problem and what to do about it, for somebody who knows which program speaks.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::exit::{Exit, Halt};
 
 /// What we write in it.
-const OURS: [&str; 10] = [
+const OURS: [&str; 15] = [
     "state.db",
     "state.db-wal",
     "state.db-shm",
@@ -18,7 +18,12 @@ const OURS: [&str; 10] = [
     "files",
     "accounts",
     "homes.json",
+    "paused.json",
+    "last-good",
     "gateway.lock",
+    "gateway.pid",
+    "gateway_state.json",
+    "logs",
 ];
 
 /// The folder that holds everything a gateway keeps.
@@ -48,6 +53,12 @@ impl Home {
         Ok(Self { path: std::path::absolute(&path).unwrap_or(path) })
     }
 
+    /// The home in this folder.
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -65,14 +76,49 @@ impl Home {
         self.path.join("voice")
     }
 
+    /// What gateways wrote about themselves.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.path.join("logs")
+    }
+
     /// Where the homes of the accounts are kept.
     pub(crate) fn homes(&self) -> PathBuf {
         self.path.join("homes.json")
     }
 
+    /// Where it is kept which accounts are paused.
+    pub(crate) fn paused(&self) -> PathBuf {
+        self.path.join("paused.json")
+    }
+
+    /// Where the last configuration is kept that worked.
+    pub(crate) fn last_good(&self) -> PathBuf {
+        self.path.join("last-good")
+    }
+
+    /// Where the operator's hooks are.
+    pub(crate) fn hooks(&self) -> PathBuf {
+        self.path.join("hooks")
+    }
+
+    /// Where backups go that nobody names another place for.
+    pub(crate) fn backups(&self) -> PathBuf {
+        self.path.join("backups")
+    }
+
+    /// Where a backup waits to take the place of what is there.
+    pub(crate) fn restoring(&self) -> PathBuf {
+        self.path.join("restoring")
+    }
+
     /// The private folder of an account.
     pub(crate) fn account(&self, account: &str) -> PathBuf {
         self.path.join("accounts").join(account)
+    }
+
+    /// Everything that we write in it.
+    pub(crate) fn ours(&self) -> impl Iterator<Item = PathBuf> {
+        OURS.iter().map(|name| self.path.join(name))
     }
 
     /// Makes the folder, for nobody but this user.
@@ -160,7 +206,7 @@ impl Home {
                         self.path.display()
                     ),
                 )
-                .hint("talk to it with `talaria chat`, end it with `talaria stop`, or set TALARIA_HOME to run a second one"));
+                .hint("talk to it with `talaria chat`, end it with `talaria stop`, take its place with `talaria run --replace`, or set TALARIA_HOME to run a second one"));
             }
             Err(TryLockError::Error(error)) => return Err(cannot(error)),
         }

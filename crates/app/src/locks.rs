@@ -2,12 +2,13 @@
 //! messages. The operating system's lock dies with its process; what is written in the file only says who
 //! holds it.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -18,9 +19,11 @@ use talaria_platform::ConnectError;
 const LARGEST: u64 = 64 * 1024;
 
 /// Where locks are kept, for all gateways of this user.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Locks {
     folder: PathBuf,
+    /// What this process has claimed: an account that is connected anew has the lock already.
+    claims: Arc<Mutex<HashMap<PathBuf, Weak<Claim>>>>,
 }
 
 /// Who holds a lock.
@@ -35,7 +38,7 @@ struct Holder {
     account: String,
 }
 
-/// A lock that is taken once and then held for as long as the process lives.
+/// A lock that is taken once and then held until its account is set up otherwise or taken out.
 pub(crate) struct Claim {
     path: PathBuf,
     scope: &'static str,
@@ -52,7 +55,22 @@ impl Locks {
                 .or_else(|| Some(given("HOME")?.join(".local").join("state")))?;
             Some(state.join("talaria").join("gateway-locks"))
         })?;
-        Some(Self { folder })
+        Some(Self { folder, claims: Arc::default() })
+    }
+
+    /// Locks that nobody holds and that name somebody, with the account that they name.
+    pub(crate) fn stale(&self) -> Vec<(PathBuf, String)> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let stale = |path: PathBuf| {
+            let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+            let file = File::open(&path).ok().filter(|_| is_lock)?;
+            file.try_lock().ok()?;
+            let mut text = String::new();
+            file.take(LARGEST).read_to_string(&mut text).ok()?;
+            let holder = serde_json::from_str::<Holder>(&text).ok()?;
+            Some((path, holder.account))
+        };
+        entries.filter_map(|entry| stale(entry.path())).collect()
     }
 
     /// The lock of a credential. Platforms do not share credentials, so each is a scope of its own.
@@ -82,7 +100,15 @@ impl Locks {
             account: account.to_string(),
         };
         let path = self.folder.join(format!("{name}.lock"));
-        Arc::new(Claim { path, scope, holder, held: Mutex::default() })
+        let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        claims.retain(|_, claim| claim.strong_count() > 0);
+        let ours = claims.get(&path).and_then(Weak::upgrade);
+        if let Some(ours) = ours.filter(|ours| ours.holder == holder) {
+            return ours;
+        }
+        let claim = Arc::new(Claim { path: path.clone(), scope, holder, held: Mutex::default() });
+        claims.insert(path, Arc::downgrade(&claim));
+        claim
     }
 }
 
@@ -174,7 +200,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn locks(folder: &Path) -> Locks {
-        Locks { folder: folder.join("locks") }
+        Locks { folder: folder.join("locks"), claims: Arc::default() }
     }
 
     fn claim(locks: &Locks, scope: &'static str, token: &str, account: &'static str) -> Arc<Claim> {
@@ -187,6 +213,18 @@ mod tests {
             Err(ConnectError::Refused { problem, hint }) => (problem, hint),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn an_account_that_is_set_up_anew_has_the_lock_already() {
+        let folder = tempfile::tempdir().unwrap();
+        let locks = locks(folder.path());
+        let old = claim(&locks, "telegram", "secret", "work");
+        old.take().unwrap();
+        claim(&locks, "telegram", "secret", "work").take().unwrap();
+        assert!(claim(&locks, "telegram", "secret", "club").take().is_err(), "another account");
+        drop(old);
+        claim(&locks, "telegram", "secret", "club").take().unwrap();
     }
 
     #[test]
@@ -261,7 +299,7 @@ mod tests {
         fs::write(folder.path().join("locks"), "").unwrap();
         let (_, hint) = refused(&claim(&locks(folder.path()), "telegram", "42:x", "work"));
         assert!(hint.contains("TALARIA_GATEWAY_LOCK_DIR"), "{hint}");
-        let locks = Locks { folder: folder.path().to_owned() };
+        let locks = Locks { folder: folder.path().to_owned(), claims: Arc::default() };
         let linked = claim(&locks, "telegram", "42:x", "work");
         std::os::unix::fs::symlink(folder.path().join("target"), &linked.path).unwrap();
         refused(&linked);

@@ -2,50 +2,79 @@
 #![forbid(unsafe_code)]
 
 mod again;
+mod aside;
+mod backup;
+mod boot;
 mod chat;
 mod cli;
 mod client;
 mod commands;
+mod desk;
 mod discretion;
+mod ending;
 mod exit;
+mod forensics;
 mod home;
 mod homes;
+mod hooks;
+mod init;
+mod instance;
+mod instruments;
+mod last_good;
 mod locks;
 mod logging;
+
 mod model;
+mod paused;
 mod people;
+mod plain;
+mod plans;
 mod programs;
 mod quick;
+mod reload;
 mod replace;
 mod rules;
 mod run;
+mod signals;
 mod start;
+mod state_file;
 mod steward;
 mod upkeep;
 mod voice;
 mod web_link;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
-use talaria_clock::{Clock, SystemClock};
+use talaria_clock::{Clock, Mark, SystemClock};
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, RunOptions};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 
+/// How long what runs beside everything else gets when everything else is over.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 fn main() -> ExitCode {
-    let begun = SystemClock.now();
+    let begun = SystemClock.mark();
     keep_to_ourselves();
-    let cli = Cli::parse();
+    let command = Cli::parse().command.unwrap_or(Command::Run(RunOptions::default()));
+    let is_gateway = matches!(command, Command::Run(_));
     let ended = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Halt::failed(format_args!("no runtime: {error}")))
-        .and_then(|runtime| runtime.block_on(carry_out(cli, begun)));
+        .and_then(|runtime| {
+            let ended = runtime.block_on(carry_out(command, begun));
+            // A thread that hangs in the operating system is not waited for.
+            runtime.shutdown_timeout(LAST_WORDS);
+            ended
+        });
     match ended {
         Ok(exit) => exit.into(),
         Err(halt) => {
+            let halt = if is_gateway { halt.of_a_gateway() } else { halt };
             eprintln!("{halt}");
             halt.exit.into()
         }
@@ -59,26 +88,35 @@ fn keep_to_ourselves() {
     let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0);
 }
 
-async fn carry_out(cli: Cli, begun: talaria_model::Timestamp) -> Result<Exit, Halt> {
+async fn carry_out(command: Command, begun: Mark) -> Result<Exit, Halt> {
     // One TLS provider in the whole process, chosen before anything can ask for one.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let home = Home::find()?;
-    match cli.command.unwrap_or(Command::Run) {
-        Command::Run => run::run(&home, begun).await,
+    backup::settle(&home)?;
+    match command {
+        Command::Run(options) => run::run(&home, options, begun).await,
         Command::Chat(options) => commands::chat::chat(&home, options).await,
         Command::Setup(options) => commands::setup::setup(&home, *options).await,
         Command::Open => commands::open::open(&home).await,
         Command::Model(options) => commands::model::model(&home, options).await,
-        Command::Status(output) => commands::status::status(&home, output).await,
+        Command::Status(options) => commands::status::status(&home, options).await,
+        Command::Doctor(options) => commands::doctor::doctor(&home, options).await,
         Command::Sessions(command) => commands::sessions::sessions(&home, command).await,
         Command::Pair(command) => commands::pair::pair(&home, command).await,
         Command::People(output) => commands::people::people(&home, output).await,
         Command::Audit(options) => commands::pair::audit(&home, options).await,
         Command::Approvals(command) => commands::approvals::approvals(&home, command).await,
         Command::Config(command) => commands::config::config(&home, command).await,
-        Command::Platforms(output) => commands::platforms::platforms(output),
+        Command::Logs(options) => commands::logs::logs(&home, options).await,
+        Command::Platforms(options) => commands::platforms::platforms(&home, options).await,
+        Command::Hooks(command) => commands::hooks::hooks(&home, command).await,
+        Command::Why(options) => commands::why::why(&home, options).await,
+        Command::Metrics => commands::control::metrics(&home).await,
+        Command::Backup(command) => commands::backup::backup(&home, command),
         Command::Reload(output) => commands::control::reload(&home, output).await,
         Command::Stop => commands::control::stop(&home).await,
+        Command::Restart => commands::control::restart(&home).await,
+        Command::Service(command) => commands::service::service(&home, command),
         Command::Completions { shell } => commands::completions::completions(shell),
     }
 }

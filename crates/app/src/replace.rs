@@ -9,8 +9,27 @@ use std::path::Path;
 /// Readable by this user alone.
 pub(crate) const PRIVATE: u32 = 0o600;
 
+/// What a replaced file outlasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outlasts {
+    /// The process: nobody waits for the disk.
+    Process,
+    /// A power cut, too.
+    PowerCut,
+}
+
 /// Replaces a file by another one. Whenever it is cut off, one of the two is there, whole.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    replace_to(path, bytes, mode, Outlasts::PowerCut)
+}
+
+/// The same where it may be enough that nobody ever reads half a file.
+pub(crate) fn replace_to(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    outlasts: Outlasts,
+) -> io::Result<()> {
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();
     name.push(".next");
     let beside = path.with_file_name(name);
@@ -19,6 +38,9 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     // What was left behind by a run that died keeps the mode that it had.
     file.set_permissions(Permissions::from_mode(mode))?;
     file.write_all(bytes)?;
+    if outlasts == Outlasts::Process {
+        return fs::rename(&beside, path);
+    }
     file.sync_all()?;
     fs::rename(&beside, path)?;
     match path.parent() {

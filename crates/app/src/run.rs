@@ -1,112 +1,255 @@
 //! `talaria run`: the gateway in the foreground.
 
 use std::io::Write;
+use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use talaria_admin::Operator;
-use talaria_clock::{Clock, SystemClock};
-use talaria_model::Timestamp;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use talaria_clock::{Clock, Mark, SystemClock};
+use talaria_config::Sources;
+use talaria_gateway::{AccountState, AccountStatus, Gateway};
 
+use crate::boot::Boot;
+use crate::cli::RunOptions;
+use crate::desk::Desk;
 use crate::discretion::Discretion;
+use crate::ending::{self, Ending, Pace, Sender, Why};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
-use crate::start::{self, Desk, Ending, Running};
-use crate::{again, logging, web_link};
+use crate::instance::{Kind, process};
+use crate::last_good::{self, Booted};
+use crate::logging::{self, Log};
+use crate::signals::{self, Signals};
+use crate::start::{self, Prepared, Running};
+use crate::state_file::StateFile;
+use crate::{again, init, instance, web_link};
+
+/// How long is waited for every account before it is said where to talk to the gateway meanwhile.
+const SOON: Duration = Duration::from_secs(1);
+
+/// What it is called, with its version.
+const NAME: &str = concat!("talaria ", env!("CARGO_PKG_VERSION"));
 
 /// Runs until a signal, `talaria stop` or `/restart` ends it.
-pub(crate) async fn run(home: &Home, begun: Timestamp) -> Result<Exit, Halt> {
-    home.prepare()?;
-    let loaded = start::configuration(home)?;
-    let discretion = Discretion::new();
-    discretion.learn(&loaded);
-    logging::start(&loaded.config().log, &discretion);
-    for warning in start::warnings(&loaded) {
-        tracing::warn!("{warning}");
-    }
-    let running = start::start(home, loaded, None, discretion).await?;
-    // Before anybody is told that it is ready: who is told may ask it to end at once.
-    let signals = Signals::listen()?;
-    announce(home, &running, begun)?;
-    let desk = running.desk.clone();
-    let ending = tokio::select! {
-        served = running.serve() => served?,
-        halt = signals.heed(desk) => return Err(halt),
+pub(crate) async fn run(home: &Home, options: RunOptions, begun: Mark) -> Result<Exit, Halt> {
+    let mut signals = Signals::listen()?;
+    let state_file = StateFile::new(home, Kind::TalariaGateway);
+    let failed = |halt: &Halt| state_file.startup_failed(home, &halt.explained());
+    let ready = tokio::select! {
+        ready = prepare(home, options, begun) => ready.inspect_err(failed)?,
+        why = signals.end(home) => {
+            // What it has begun is only what another start finds, too.
+            state_file.never_started(home, &why.in_words());
+            return Ok(exit(&why));
+        }
     };
-    match ending {
-        Ending::ForGood => Ok(Exit::Done),
-        Ending::Again => again::start_again(),
+    let Ready { prepared, sources, wrong, log } = ready;
+    // From here on something is in hand that has to be ended in good order.
+    let mut starting = pin!(begin(home, prepared, sources, wrong));
+    let mut ended = None;
+    let running = loop {
+        tokio::select! {
+            running = &mut starting => break running.inspect_err(failed)?,
+            why = signals.end(home) => match ended {
+                None => ended = Some(why),
+                Some(_) => return Err(signals::hurried()),
+            },
+        }
+    };
+    let (desk, chores) = (running.desk.clone(), running.chores.clone());
+    if let Some(why) = ended {
+        desk.end(Ending::ForGood, why);
+    }
+    announce(home, &running);
+    tokio::select! {
+        served = running.serve() => served?,
+        halt = signals.heed(home, desk.clone(), &chores) => return Err(halt),
+    }
+    match desk.ending() {
+        (_, Pace::Hurried) => Err(signals::hurried()),
+        // It would not be asked again.
+        (Some((Ending::Again, _)), _) if signals.ask_for_an_end() => Ok(Exit::Done),
+        (Some((Ending::Again, _)), _) => {
+            // Nothing is dropped any more when another program is in its place.
+            drop(log);
+            again::start_again()
+        }
+        (_, Pace::CutOff(after)) => Err(Halt::failed(format_args!(
+            "it did not come to an end within {} s and was cut off",
+            after.as_secs()
+        ))
+        .hint("what was unfinished goes on at the next start; its log says what it waited for")),
+        (Some((Ending::ForGood, why)), _) => Ok(exit(&why)),
+        (None, _) => Ok(Exit::Done),
     }
 }
 
-/// Says where to talk to it. Plain lines: this is read by people and by scripts.
-fn announce(home: &Home, running: &Running, begun: Timestamp) -> Result<(), Halt> {
-    let web = if running.desk.serves_web() {
-        let link = web_link::fresh(home, running.http)?;
-        format!(
-            "\n  web chat   {link}\n             (works once, for ten minutes; `talaria open` prints another)"
-        )
-    } else {
-        String::new()
+/// How the process ends that was ended for this.
+fn exit(why: &Why) -> Exit {
+    if is_unplanned(why) { Exit::Again } else { Exit::Done }
+}
+
+/// A gateway that can be started.
+struct Ready {
+    prepared: Prepared,
+    /// What its configuration was read from.
+    sources: Sources,
+    /// What is wrong with the configuration that people edit, where this is an older one.
+    wrong: Option<String>,
+    log: Log,
+}
+
+async fn prepare(home: &Home, options: RunOptions, begun: Mark) -> Result<Ready, Halt> {
+    let mut boot = Boot::new(begun);
+    home.prepare()?;
+    // Before a gateway is ended that works: this one has to be able to start.
+    let Booted { loaded, sources, wrong } = last_good::configuration(home).await?;
+    let discretion = Discretion::new();
+    discretion.learn(&loaded);
+    let mut log = logging::start(home, &loaded.config().log, &discretion);
+    for warning in start::warnings(&loaded) {
+        tracing::warn!("{warning}");
+    }
+    boot.passed("configuration");
+    if options.replace {
+        instance::take_over(home, ending::longest(loaded.config())).await?;
+        boot.passed("takeover");
+    }
+    let lock = instance::lock(home).await?;
+    // Another gateway may have written there until now.
+    log.keep();
+    let prepared = start::prepare(home, lock, loaded, None, discretion, boot).await?;
+    Ok(Ready { prepared, sources, wrong, log })
+}
+
+async fn begin(
+    home: &Home,
+    prepared: Prepared,
+    sources: Sources,
+    wrong: Option<String>,
+) -> Result<Running, Halt> {
+    let running = prepared.start().await?;
+    running.desk.applies(&sources);
+    match wrong {
+        None => {
+            running.desk.record(&last_good::changes(home, &sources)).await;
+            running.desk.works(sources);
+        }
+        Some(wrong) => {
+            tracing::error!(
+                "an older configuration applies, because the one that is there is wrong: {wrong}"
+            );
+            running.desk.finds_wrong(Some(wrong));
+        }
+    }
+    Ok(running)
+}
+
+/// Whether somebody has ended a service behind its manager's back, which then is to start it again.
+fn is_unplanned(why: &Why) -> bool {
+    match why {
+        Why::Signal { name: "SIGTERM", sender: Some(Sender { pid, .. }) } => {
+            again::is_systemds() && process::parent(std::process::id()) != Some(*pid)
+        }
+        _ => false,
+    }
+}
+
+/// Lets it be said where to talk to the gateway.
+fn announce(home: &Home, running: &Running) {
+    let (home, http, boot) = (home.clone(), running.http, running.boot.clone());
+    let (gateway, desk) = (running.gateway.clone(), running.desk.clone());
+    running.chores.begin("word that it is ready", move || {
+        say_it(home.clone(), http, boot.clone(), gateway.clone(), desk.clone())
+    });
+}
+
+/// Says where to talk to it as soon as that is possible, and that it is ready when every account serves or
+/// is known not to.
+async fn say_it(home: Home, http: SocketAddr, mut boot: Boot, gateway: Gateway, desk: Arc<Desk>) {
+    gateway.first_connections().await;
+    boot.passed("web page and terminal");
+    let slow = tokio::select! {
+        biased;
+        () = gateway.every_connection() => false,
+        () = SystemClock.sleep(SOON) => true,
     };
-    let took = SystemClock.now().since(begun).as_millis();
-    let text = format!(
-        "talaria {} is ready after {took} ms\n{web}\n  \
+    if slow {
+        let waiting = gateway.accounts().into_iter().filter(|account| !account.tried);
+        let names: Vec<_> = waiting.map(|account| account.id.to_string()).collect();
+        tracing::info!(accounts = names.join(", "), "still connecting");
+        let head = format!("{NAME} is starting; still connecting: {}", names.join(", "));
+        say_where(&home, http, &desk, &head);
+        gateway.every_connection().await;
+    }
+    boot.passed("connections");
+    let failing = failing(&gateway.accounts(), &desk);
+    tracing::info!(
+        phases = boot.in_words(),
+        total_ms = boot.total(),
+        failing = failing.len(),
+        "started"
+    );
+    let mut head = format!("{NAME} is ready after {} ms", boot.total());
+    for account in &failing {
+        head.push_str(&format!("\n  failing    {account}"));
+    }
+    if slow {
+        print(&format!("{head}\n"));
+    } else {
+        say_where(&home, http, &desk, &head);
+    }
+    let model = desk.model();
+    init::ready(&match failing.len() {
+        0 => format!("answers with {model}"),
+        _ => format!("answers with {model}; failing: {}", failing.join("; ")),
+    });
+}
+
+/// Which accounts do not serve, and why.
+fn failing(accounts: &[AccountStatus], desk: &Desk) -> Vec<String> {
+    let problem = |account: &AccountStatus| {
+        let problem = match &account.state {
+            AccountState::Connected | AccountState::Paused => return None,
+            AccountState::Connecting => "connecting".to_owned(),
+            AccountState::Waiting { reason } | AccountState::Deaf { reason } => reason.clone(),
+            AccountState::Contested { problem, hint }
+            | AccountState::Refused { problem, hint }
+            | AccountState::Fatal { problem, hint } => format!("{problem}; {hint}"),
+        };
+        let line = format!("{}: {problem}", account.id);
+        Some(desk.redact(&line).replace(char::is_control, " "))
+    };
+    accounts.iter().filter_map(problem).collect()
+}
+
+/// Plain lines: this is read by people and by scripts.
+fn say_where(home: &Home, http: SocketAddr, desk: &Desk, head: &str) {
+    let web = match desk.serves_web().then(|| web_link::fresh(home, http)) {
+        None => String::new(),
+        Some(Ok(link)) => format!(
+            "\n  web chat   {link}\n             (works once, for ten minutes; `talaria open` prints another)"
+        ),
+        Some(Err(halt)) => {
+            tracing::error!(problem = halt.explained(), "nobody can be led to the web page");
+            format!("\n  web chat   {}", halt.explained())
+        }
+    };
+    print(&format!(
+        "{head}\n{web}\n  \
          terminal   talaria chat\n  \
          model      {}\n  \
          home       {}\n\n\
          Ctrl-C ends it; what is unfinished goes on at the next start.\n",
-        env!("CARGO_PKG_VERSION"),
-        running.desk.model_and_why(),
+        desk.model_and_why(),
         home.path().display(),
-    );
+    ));
+}
+
+fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     // A closed pipe is no reason not to run.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    Ok(())
-}
-
-/// The signals that a gateway heeds.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Self, Halt> {
-        let listen =
-            |kind| signal(kind).map_err(|error| Halt::failed(format_args!("no signals: {error}")));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hangup: listen(SignalKind::hangup())?,
-        })
-    }
-
-    /// Ends the gateway on the first signal, and the process on the second.
-    async fn heed(mut self, desk: Arc<Desk>) -> Halt {
-        let mut asked = false;
-        loop {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                _ = self.hangup.recv() => {
-                    match desk.reload().await {
-                        Ok(reloaded) => tracing::info!(live = ?reloaded.live, after_restart = ?reloaded.after_restart, "the configuration was read again"),
-                        Err(problem) => tracing::error!("the configuration stays as it was: {problem}"),
-                    }
-                    continue;
-                }
-            }
-            if asked {
-                return Halt::failed(
-                    "ended at once; what was unfinished goes on at the next start",
-                );
-            }
-            asked = true;
-            tracing::info!("ending; once more ends it at once");
-            desk.stop();
-        }
-    }
 }

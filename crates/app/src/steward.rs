@@ -6,15 +6,17 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use async_trait::async_trait;
 use talaria_admin::{Operator, api};
 use talaria_clock::Clock;
-use talaria_config::{Config, QuickSettings, words};
+use talaria_config::{AccountSettings, Config, QuickSettings, words};
 use talaria_gateway::Steward;
 use talaria_model::{AccountId, Address, Ids};
 use talaria_providers::{Switchboard, Wire};
+use talaria_session::Pause;
 use tokio::sync::Semaphore;
 
+use crate::desk::{Desk, NoRestart};
 use crate::homes::Homes;
+use crate::paused::PausedAccounts;
 use crate::quick::{self, Job};
-use crate::start::{Desk, NoRestart};
 
 /// Programs that run at the same time.
 const PROGRAMS: usize = 4;
@@ -22,7 +24,8 @@ const PROGRAMS: usize = 4;
 /// Answers what a conversation asks of the process around the gateway.
 pub(crate) struct Butler {
     homes: Homes,
-    platforms: BTreeMap<AccountId, (&'static str, Ids)>,
+    paused: PausedAccounts,
+    platforms: RwLock<BTreeMap<AccountId, (&'static str, Ids)>>,
     models: RwLock<Arc<Switchboard>>,
     /// The words of each command that runs a program.
     programs: BTreeMap<String, Vec<String>>,
@@ -35,13 +38,10 @@ impl Butler {
     pub(crate) fn new(
         config: &Config,
         homes: Homes,
+        paused: PausedAccounts,
         models: Arc<Switchboard>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let platforms = config
-            .accounts
-            .iter()
-            .map(|(id, settings)| (id.clone(), (settings.platform.name, settings.platform.ids)));
         let programs = config.quick_commands.iter().filter_map(|(name, quick)| match quick {
             QuickSettings::Alias { .. } => None,
             QuickSettings::Exec { command, shell: true, .. } => {
@@ -54,7 +54,8 @@ impl Butler {
         });
         Self {
             homes,
-            platforms: platforms.collect(),
+            paused,
+            platforms: RwLock::new(platforms(config)),
             models: RwLock::new(models),
             programs: programs.collect(),
             running: Semaphore::new(PROGRAMS),
@@ -66,6 +67,11 @@ impl Butler {
     /// Says whom to ask for what concerns the whole process.
     pub(crate) fn serve(&self, desk: &Arc<Desk>) {
         let _ = self.desk.set(Arc::downgrade(desk));
+    }
+
+    /// These are the accounts from here on.
+    pub(crate) fn set_platforms(&self, config: &Config) {
+        *self.platforms.write().unwrap_or_else(PoisonError::into_inner) = platforms(config);
     }
 
     /// Takes other models from here on.
@@ -100,8 +106,9 @@ impl Steward for Butler {
     }
 
     fn homes(&self) -> Vec<talaria_agent::Home> {
+        let platforms = self.platforms.read().unwrap_or_else(PoisonError::into_inner);
         let known = |at: Address| {
-            let (platform, ids) = *self.platforms.get(&at.account)?;
+            let (platform, ids) = *platforms.get(&at.account)?;
             Some(talaria_agent::Home { at, name: None, ids, platform: platform.to_owned() })
         };
         self.homes.all().into_iter().filter_map(known).collect()
@@ -112,6 +119,26 @@ impl Steward for Butler {
             tracing::warn!(%error, "a home could not be kept");
             "I could not write that down; the log has the details.".to_owned()
         })
+    }
+
+    fn paused(&self) -> Vec<AccountId> {
+        self.paused.all()
+    }
+
+    async fn keep_paused(&self, account: &AccountId, pause: Pause) -> Result<(), String> {
+        self.paused.keep(account, pause).map_err(|error| {
+            tracing::warn!(%error, "which accounts are paused could not be kept");
+            "I could not write that down, so it stays as it was; the log has the details."
+                .to_owned()
+        })
+    }
+
+    fn discreet(&self, text: &str) -> String {
+        match self.desk() {
+            Ok(desk) => desk.redact(text),
+            // Nobody knows yet what is a secret.
+            Err(_) => "Something is wrong with an account; the log has the details.".to_owned(),
+        }
     }
 
     async fn reload(&self) -> Result<String, String> {
@@ -147,6 +174,14 @@ impl Steward for Butler {
     }
 }
 
+/// Which platform each account is on.
+fn platforms(config: &Config) -> BTreeMap<AccountId, (&'static str, Ids)> {
+    let on = |(id, settings): (&AccountId, &AccountSettings)| {
+        (id.clone(), (settings.platform.name, settings.platform.ids))
+    };
+    config.accounts.iter().map(on).collect()
+}
+
 fn block(text: &str) -> String {
     format!("```\n{text}\n```")
 }
@@ -156,12 +191,14 @@ fn told(reloaded: &api::Reloaded) -> String {
         [] => String::new(),
         lines => format!("\n\n{title}:\n\n{}", block(&lines.join("\n"))),
     };
+    let accounts: Vec<String> = reloaded.accounts.iter().map(ToString::to_string).collect();
     let changes = [
         list("These apply at once", &reloaded.live),
+        list("These accounts were set up anew", &accounts),
         list("These apply after `/restart`", &reloaded.after_restart),
         list("This is odd", &reloaded.warnings),
     ];
-    let unchanged = match reloaded.live.is_empty() && reloaded.after_restart.is_empty() {
+    let unchanged = match reloaded.is_nothing() {
         true => " Nothing has changed.",
         false => "",
     };
@@ -177,7 +214,7 @@ mod tests {
         let reloaded = |live: &[&str], warnings: &[&str]| {
             let owned = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect();
             let (live, warnings) = (owned(live), owned(warnings));
-            told(&api::Reloaded { live, after_restart: Vec::new(), warnings })
+            told(&api::Reloaded { live, warnings, ..api::Reloaded::default() })
         };
         let nothing = "The configuration was read again. Nothing has changed.";
         assert_eq!(reloaded(&[], &[]), nothing);

@@ -24,6 +24,31 @@ pub trait Clock: Send + Sync + 'static {
 
     /// Completes once `wait` has passed on a clock that never jumps.
     fn sleep(&self, wait: Duration) -> Sleep;
+
+    /// This moment on the clock that never jumps, whatever somebody sets the wall clock to. What is
+    /// measured or waited for goes by it; what is shown or stored goes by the wall clock.
+    fn mark(&self) -> Mark {
+        Mark(tokio::time::Instant::now())
+    }
+}
+
+/// A moment in this process, on a clock that never jumps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(tokio::time::Instant);
+
+impl Mark {
+    /// How long after an earlier one this is; nothing where it is the earlier one.
+    pub fn since(self, earlier: Mark) -> Duration {
+        self.0.saturating_duration_since(earlier.0)
+    }
+}
+
+impl std::ops::Add<Duration> for Mark {
+    type Output = Self;
+
+    fn add(self, time: Duration) -> Self {
+        Self(self.0 + time)
+    }
 }
 
 /// The machine's clock.
@@ -74,6 +99,16 @@ pub fn rfc3339(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn marks_tell_how_long_something_took() {
+        let clock = SystemClock;
+        let begun = clock.mark();
+        clock.sleep(Duration::from_secs(3)).await;
+        assert_eq!(clock.mark().since(begun), Duration::from_secs(3));
+        assert_eq!(begun.since(clock.mark()), Duration::ZERO);
+        assert_eq!(begun + Duration::from_secs(3), clock.mark());
+    }
 
     #[test]
     fn a_moment_prints_in_utc() {

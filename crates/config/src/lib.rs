@@ -33,6 +33,7 @@ mod show;
 mod single;
 mod source;
 mod speaking;
+mod telemetry;
 mod units;
 mod voice;
 mod yaml;
@@ -65,5 +66,6 @@ pub use speaking::{
     DisplayOverride, DisplaySettings, ReplyToMode, StreamingOverride, StreamingSettings,
     ToolProgress, TransportSetting,
 };
+pub use telemetry::TelemetrySettings;
 pub use units::{ByteSize, Dollars, PriceError, SizeError};
 pub use voice::{SpeakSettings, SpeechFormat, SpokenReplies, TranscribeSettings, VoiceSettings};

@@ -57,6 +57,9 @@ pub(crate) fn check(config: &Config, origins: &Origins<'_>, platforms: &[&str]) 
     if origins.is_sound("voice") {
         crate::voice::check(&config.voice, origins, &mut verdict);
     }
+    if origins.is_sound("telemetry") {
+        crate::telemetry::check(&config.telemetry, origins, &mut verdict);
+    }
     if origins.is_sound("http") {
         check_http(&config.http, origins, &mut verdict);
     }
@@ -204,7 +207,7 @@ fn refuse_host(host: &str) -> Option<&'static str> {
     }
 }
 
-fn is_header_name(name: &str) -> bool {
+pub(crate) fn is_header_name(name: &str) -> bool {
     !name.is_empty()
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
 }

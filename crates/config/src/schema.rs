@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use talaria_platform::Registration;
+use talaria_platform::{Identity, Registration};
 
 use crate::conventions::{Convention, conventions};
 use crate::settings::{AccountKeys, Config};
@@ -15,6 +15,8 @@ use crate::units::PRICE;
 pub enum Applies {
     /// As soon as the configuration is read again.
     Live,
+    /// When its account is connected anew, which happens when the configuration is read again.
+    Account,
     /// When the gateway is started again.
     Restart,
 }
@@ -195,6 +197,11 @@ fn account(registration: &Registration) -> Value {
         "title": spec.label,
         "description": spec.about,
         "type": "object",
+        // What an operator sees of all accounts is built around those that are the operator's own.
+        "x-applies": match spec.identity {
+            Identity::Operator => "restart",
+            Identity::Anyone => "account",
+        },
         "properties": properties,
     });
     if let (Some(account), Value::Object(settings)) = (account.as_object_mut(), settings) {

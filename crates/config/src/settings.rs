@@ -23,6 +23,7 @@ use crate::people::{BudgetsSettings, PersonSettings, RoleSettings};
 use crate::speaking::{
     DisplayOverride, DisplaySettings, ReplyToMode, StreamingOverride, StreamingSettings,
 };
+use crate::telemetry::TelemetrySettings;
 use crate::units::{ByteSize, DurationText, ListenText, UrlText, ZoneText, duration_text};
 use crate::voice::VoiceSettings;
 
@@ -52,6 +53,11 @@ pub struct Config {
     /// no entry; one that is here wins over what is known.
     #[schemars(extend("x-applies" = "live"))]
     pub prices: BTreeMap<String, PriceSettings>,
+
+    /// Whether changes to `config.yaml` and `.env` are applied as soon as they are saved. What is wrong
+    /// is told in the log and changes nothing; `talaria config plan` shows what a change does.
+    #[schemars(extend("x-applies" = "live", "x-synonyms" = ["hot_reload", "auto_reload"]))]
+    pub watch_config: bool,
 
     /// Where days begin and end, like `Europe/Berlin`. When it is not set, where this machine is.
     #[serde(deserialize_with = "optional_zone")]
@@ -152,6 +158,11 @@ pub struct Config {
     #[schemars(extend("x-synonyms" = ["logging"]))]
     pub log: LogSettings,
 
+    /// What other programs may know of the gateway: numbers at `/metrics`, and traces of messages. Nothing
+    /// of what is said is in either.
+    #[schemars(extend("x-synonyms" = ["metrics", "tracing", "opentelemetry"]))]
+    pub telemetry: TelemetrySettings,
+
     /// How much the gateway takes on at once. The defaults suit one machine.
     pub limits: LimitSettings,
 }
@@ -163,6 +174,7 @@ impl Default for Config {
             fallback: Vec::new(),
             providers: BTreeMap::new(),
             prices: BTreeMap::new(),
+            watch_config: true,
             timezone: None,
             session_store_max_age_days: 0,
             entry_max_age_days: 0,
@@ -187,6 +199,7 @@ impl Default for Config {
             files: FileSettings::default(),
             voice: VoiceSettings::default(),
             log: LogSettings::default(),
+            telemetry: TelemetrySettings::default(),
             limits: LimitSettings::default(),
         }
     }
@@ -311,6 +324,11 @@ pub struct AgentSettings {
     #[schemars(range(min = 0, max = 31_536_000))]
     pub gateway_auto_continue_freshness: u32,
 
+    /// How many seconds answers get to be finished when the gateway is to end or to restart. What is not
+    /// finished then goes on at the next start.
+    #[schemars(range(min = 0, max = 86_400), extend("x-applies" = "live", "x-synonyms" = ["drain_timeout", "shutdown_timeout"]))]
+    pub restart_drain_timeout: u32,
+
     /// What becomes of something you say while your last message is still being answered.
     pub busy_input_mode: BusyInput,
 
@@ -336,6 +354,7 @@ impl Default for AgentSettings {
             idle_limit: Duration::from_secs(60),
             silence_limit: Duration::from_secs(30 * 60),
             gateway_auto_continue_freshness: 3600,
+            restart_drain_timeout: 180,
             busy_input_mode: BusyInput::Interrupt,
             busy_ack_enabled: true,
             programs: BTreeMap::new(),
@@ -429,13 +448,26 @@ pub struct LogSettings {
     /// The least that is worth a line.
     pub level: LogLevel,
 
-    /// How a line looks.
+    /// How a line looks on standard error. In the files it is always JSON, which `talaria logs` reads.
     pub format: LogFormat,
+
+    /// How many files the log has in `logs`, the one that is written included. With none, it goes to
+    /// standard error only.
+    #[schemars(range(min = 0, max = 100))]
+    pub files: u32,
+
+    /// How large such a file grows before the next one begins and the oldest goes.
+    pub file_size: ByteSize,
 }
 
 impl Default for LogSettings {
     fn default() -> Self {
-        Self { level: LogLevel::Info, format: LogFormat::Text }
+        Self {
+            level: LogLevel::Info,
+            format: LogFormat::Text,
+            files: 5,
+            file_size: ByteSize::from_megabytes(10),
+        }
     }
 }
 

@@ -333,6 +333,7 @@ impl<'a> Shape<'a> {
     pub(crate) fn applies(&self) -> Option<Applies> {
         match self.first("x-applies").and_then(Value::as_str)? {
             "live" => Some(Applies::Live),
+            "account" => Some(Applies::Account),
             _ => Some(Applies::Restart),
         }
     }

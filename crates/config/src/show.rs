@@ -224,6 +224,7 @@ impl fmt::Display for SettingExplanation {
         writeln!(f, "  variable    {}", self.variable)?;
         let applies = match self.applies {
             Applies::Live => "at once",
+            Applies::Account => "at once; its account is connected anew",
             Applies::Restart => "after a restart",
         };
         writeln!(f, "  applies     {applies}")?;

@@ -75,6 +75,16 @@ impl Sources {
         self
     }
 
+    /// The text of `config.yaml`, if there is one.
+    pub fn config_text(&self) -> Option<&str> {
+        self.config.as_ref().map(|file| file.text.as_str())
+    }
+
+    /// The text of `.env`, if there is one. It holds secrets.
+    pub fn dotenv_text(&self) -> Option<&str> {
+        self.dotenv.as_ref().map(|file| file.text.as_str())
+    }
+
     fn with_process(mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         for (name, value) in variables {
             let Ok(name) = name.into_string() else { continue };

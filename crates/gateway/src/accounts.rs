@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
+use talaria_clock::{Clock, Mark};
 use talaria_model::{
-    AccountId, Address, Capabilities, ChatKind, Drafts, Inbound, Sender, SenderId, Standing,
-    Timestamp,
+    AccountId, Address, Capabilities, ChatKind, Drafts, Inbound, InboundKind, Sender, SenderId,
+    Standing, Timestamp,
 };
 use talaria_platform::{
-    Arrival, Arrivals, ConnectError, Cursor, Incoming, Library, Link, LinkError, Outgoing, Ports,
-    SendError, Startup,
+    Account, Arrival, Arrivals, ConnectError, Cursor, Incoming, Library, Link, LinkError, Outgoing,
+    Ports, Pulse, SendError, Startup,
 };
 use talaria_session::{Access, Authority, Caller, Gate, Person, Room, Strangers, Surface, Waiting};
 use talaria_store::{Guests, StoreError};
@@ -22,33 +24,20 @@ use crate::AccountPlan;
 use crate::archive::AccountArchive;
 use crate::denials::{Denials, Stranger, Trace};
 use crate::desk::desk_for;
+use crate::door::Door;
 use crate::exchanges::Exchanges;
 use crate::pace::{Purse, Purses};
 use crate::shared::Shared;
 use crate::silenced::Silenced;
-use crate::tasks::{Panicked, calm};
-use crate::{intake, menu};
+use crate::supervise::{self, Care, Course, Orders, Over};
+use crate::{intake, lanes, menu};
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long an account rests that a human has to mend.
-const REFUSED_REST: Duration = Duration::from_secs(300);
-
-/// How long an account rests in whose place somebody else is connected: longer each time it happens.
-const CONTESTED_RESTS: [Duration; 3] =
-    [Duration::from_secs(20), Duration::from_secs(40), Duration::from_secs(60)];
-
-/// A connection that lasts so long shows that nobody else wants its place any more.
-const UNCONTESTED: Duration = Duration::from_secs(600);
-
 /// How many files are fetched from an account's platform at the same time. Each account has places of
 /// its own: a platform that hands nothing out keeps nobody else from theirs.
 const FETCHES_AT_ONCE: usize = 16;
-
-/// What to do about credentials that are not accepted any more.
-const CREDENTIALS: &str =
-    "check the credentials of this account; it is tried again every 5 minutes";
 
 /// How an account is doing.
 #[derive(Debug, Clone)]
@@ -57,12 +46,26 @@ pub struct AccountStatus {
     pub id: AccountId,
     /// Its platform.
     pub platform: &'static str,
+    /// Whether others than the operator can write there.
+    pub surface: Surface,
     /// How it is doing.
     pub state: AccountState,
     /// Since when.
     pub since: Timestamp,
     /// When it was last heard or known to be alive.
     pub heard: Option<Timestamp>,
+    /// When something was last delivered on it.
+    pub spoke: Option<Timestamp>,
+    /// Since when nothing that we say gets through, and why; it may be heard all the same.
+    pub mute: Option<(Timestamp, String)>,
+    /// How often it was connected or tried in this run.
+    pub generation: u64,
+    /// How often it broke down by our own fault in this run.
+    pub crashes: u32,
+    /// How often it was connected and not heard in this run.
+    pub deafnesses: u32,
+    /// Whether it has been connected once in this run, or could not be.
+    pub tried: bool,
     /// Events of strangers in this run of which nothing was written down, because there were too many
     /// in a day.
     pub traceless: u64,
@@ -84,6 +87,13 @@ pub enum AccountState {
         /// Why it does not work.
         reason: String,
     },
+    /// It was connected and not heard; another connection is being made.
+    Deaf {
+        /// How that is known.
+        reason: String,
+    },
+    /// Somebody has paused it; it is connected when they let it go on.
+    Paused,
     /// Somebody else is connected in its place. It is tried again, and a human has to decide.
     Contested {
         /// Who else.
@@ -91,8 +101,15 @@ pub enum AccountState {
         /// What to do.
         hint: String,
     },
-    /// A human has to do something.
+    /// A human has to do something. It is tried again now and then.
     Refused {
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A human has to do something, and it is not tried again before.
+    Fatal {
         /// What is wrong.
         problem: String,
         /// What to do.
@@ -100,19 +117,37 @@ pub enum AccountState {
     },
 }
 
+impl AccountState {
+    /// Whether it does not work although it is meant to.
+    pub fn is_failing(&self) -> bool {
+        !matches!(self, Self::Connected | Self::Paused)
+    }
+}
+
 /// The accounts of a gateway.
 pub(crate) struct Accounts {
-    accounts: BTreeMap<AccountId, Arc<ConnectedAccount>>,
+    /// One that is taken out stays, so that whoever has something to do with it finds it when it is back.
+    accounts: RwLock<BTreeMap<AccountId, Arc<ConnectedAccount>>>,
+    /// Rings when there is one more.
+    arrived: Notify,
+    /// Every account of the start has been tried.
+    started: AtomicBool,
 }
 
 /// An account and its present connection.
 pub(crate) struct ConnectedAccount {
-    pub(crate) plan: AccountPlan,
+    /// Its name.
+    pub(crate) id: AccountId,
+    plan: RwLock<Arc<AccountPlan>>,
+    /// What is to become of its connection.
+    pub(crate) orders: watch::Sender<Orders>,
     access: RwLock<Access>,
     gate: RwLock<Arc<Gate>>,
     guests: RwLock<Arc<Guests>>,
     /// Held while who is let in is changed.
     pub(crate) pairing: tokio::sync::Mutex<()>,
+    /// Who waits to be let in.
+    pub(crate) door: Door,
     exchanges: Mutex<Exchanges>,
     outgoing: Mutex<Option<Arc<dyn Outgoing>>>,
     library: Mutex<Option<Arc<dyn Library>>>,
@@ -120,7 +155,14 @@ pub(crate) struct ConnectedAccount {
     pub(crate) fetches: Semaphore,
     connected: Notify,
     status: Mutex<AccountStatus>,
-    tried: watch::Sender<bool>,
+    /// When it was last heard, whatever the wall clock says.
+    heard: Mutex<Option<Mark>>,
+    /// The last order after which it was tried.
+    tried: watch::Sender<Option<u64>>,
+    /// The order that is being followed.
+    tending: AtomicU64,
+    /// What is kept in mind by whoever looks after it.
+    pub(crate) care: Care,
     suspended: Notify,
     denials: Mutex<Denials>,
     /// What was let in and not answered.
@@ -138,52 +180,80 @@ pub(crate) struct ConnectedAccount {
 }
 
 impl Accounts {
-    pub(crate) fn new(plans: Vec<AccountPlan>) -> Self {
+    pub(crate) fn new(plans: Vec<AccountPlan>, paused: &[AccountId]) -> Self {
         let accounts = plans.into_iter().map(|plan| {
-            let status = AccountStatus {
-                id: plan.id.clone(),
-                platform: plan.account.spec.name,
-                state: AccountState::Connecting,
-                since: Timestamp::default(),
-                heard: None,
-                traceless: 0,
-                denied_lately: 0,
-                stranger: None,
-            };
-            let account = ConnectedAccount {
-                access: RwLock::new(plan.access.clone()),
-                gate: RwLock::new(Arc::new(plan.gate.clone())),
-                guests: RwLock::default(),
-                pairing: tokio::sync::Mutex::default(),
-                exchanges: Mutex::default(),
-                outgoing: Mutex::default(),
-                library: Mutex::default(),
-                fetches: Semaphore::new(FETCHES_AT_ONCE),
-                connected: Notify::new(),
-                status: Mutex::new(status),
-                tried: watch::Sender::new(false),
-                suspended: Notify::new(),
-                denials: Mutex::default(),
-                ignored: Mutex::default(),
-                purse: Purse::default(),
-                edits: Purse::default(),
-                drafting: Mutex::default(),
-                purses: Purses::default(),
-                silenced: Silenced::default(),
-                plan,
-            };
-            (account.plan.id.clone(), Arc::new(account))
+            let course = Course::of(&plan.id, paused);
+            (plan.id.clone(), Arc::new(ConnectedAccount::new(plan, course)))
         });
-        Self { accounts: accounts.collect() }
+        Self {
+            accounts: RwLock::new(accounts.collect()),
+            arrived: Notify::new(),
+            started: AtomicBool::new(false),
+        }
     }
 
     /// The accounts that are configured.
     pub(crate) fn ids(&self) -> impl Iterator<Item = AccountId> {
-        self.accounts.keys().cloned()
+        self.all().into_iter().map(|account| account.id.clone())
     }
 
-    pub(crate) fn get(&self, id: &AccountId) -> Option<&Arc<ConnectedAccount>> {
-        self.accounts.get(id)
+    /// All that are configured.
+    pub(crate) fn all(&self) -> Vec<Arc<ConnectedAccount>> {
+        let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
+        accounts.values().filter(|account| account.is_configured()).cloned().collect()
+    }
+
+    /// All that were ever configured in this run.
+    pub(crate) fn ever(&self) -> Vec<Arc<ConnectedAccount>> {
+        let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
+        accounts.values().cloned().collect()
+    }
+
+    /// One that is configured.
+    pub(crate) fn get(&self, id: &AccountId) -> Option<Arc<ConnectedAccount>> {
+        self.known(id).filter(|account| account.is_configured())
+    }
+
+    /// One that is configured, or was in this run.
+    pub(crate) fn known(&self, id: &AccountId) -> Option<Arc<ConnectedAccount>> {
+        self.accounts.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Whether it was taken out in this run and has not been put back.
+    pub(crate) fn is_out(&self, id: &AccountId) -> bool {
+        self.known(id).is_some_and(|account| !account.is_configured())
+    }
+
+    /// Waits until an account is known, which need not be configured at the moment.
+    pub(crate) async fn arrival(&self, id: &AccountId) -> Arc<ConnectedAccount> {
+        loop {
+            let mut arrived = pin!(self.arrived.notified());
+            arrived.as_mut().enable();
+            if let Some(account) = self.known(id) {
+                return account;
+            }
+            arrived.await;
+        }
+    }
+
+    /// Another plan for an account, which is new, was there before, or runs. Says whether somebody looks
+    /// after it already.
+    pub(crate) fn put(
+        &self,
+        plan: AccountPlan,
+        paused: &[AccountId],
+    ) -> (Arc<ConnectedAccount>, Tended) {
+        let course = Course::of(&plan.id, paused);
+        let mut accounts = self.accounts.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(account) = accounts.get(&plan.id) {
+            account.follows(plan, course);
+            return (account.clone(), Tended::Yes);
+        }
+        let account = Arc::new(ConnectedAccount::new(plan, course));
+        accounts.insert(account.id.clone(), account.clone());
+        drop(accounts);
+        self.arrived.notify_waiters();
+        (account, Tended::No)
     }
 
     /// Takes an account out of service: its credentials are not accepted any more.
@@ -207,10 +277,199 @@ enum Drafting {
     Refused,
 }
 
+/// Whether a task looks after an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tended {
+    Yes,
+    No,
+}
+
 impl ConnectedAccount {
+    fn new(plan: AccountPlan, course: Course) -> Self {
+        let status = AccountStatus {
+            id: plan.id.clone(),
+            platform: plan.account.spec.name,
+            surface: plan.access.surface,
+            state: AccountState::Connecting,
+            since: Timestamp::default(),
+            heard: None,
+            spoke: None,
+            mute: None,
+            generation: 0,
+            crashes: 0,
+            deafnesses: 0,
+            tried: false,
+            traceless: 0,
+            denied_lately: 0,
+            stranger: None,
+        };
+        Self {
+            id: plan.id.clone(),
+            orders: watch::Sender::new(Orders { course, number: 0 }),
+            access: RwLock::new(plan.access.clone()),
+            gate: RwLock::new(Arc::new(plan.gate.clone())),
+            guests: RwLock::default(),
+            pairing: tokio::sync::Mutex::default(),
+            door: Door::default(),
+            exchanges: Mutex::default(),
+            outgoing: Mutex::default(),
+            library: Mutex::default(),
+            fetches: Semaphore::new(FETCHES_AT_ONCE),
+            connected: Notify::new(),
+            status: Mutex::new(status),
+            heard: Mutex::default(),
+            tried: watch::Sender::new(None),
+            tending: AtomicU64::new(0),
+            care: Care::default(),
+            suspended: Notify::new(),
+            denials: Mutex::default(),
+            ignored: Mutex::default(),
+            purse: Purse::default(),
+            edits: Purse::default(),
+            drafting: Mutex::default(),
+            purses: Purses::default(),
+            silenced: Silenced::default(),
+            plan: RwLock::new(Arc::new(plan)),
+        }
+    }
+
+    /// How it is set up at the moment.
+    pub(crate) fn plan(&self) -> Arc<AccountPlan> {
+        self.plan.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Is set up like this from the next connection on, which is made at once. One that was taken out goes
+    /// on as `back` says.
+    fn follows(&self, plan: AccountPlan, back: Course) {
+        self.set_access(plan.access.clone());
+        self.set_gate(plan.gate.clone());
+        *self.drafting.lock().unwrap_or_else(PoisonError::into_inner) = Drafting::default();
+        self.lock().platform = plan.account.spec.name;
+        // Held until it is configured again, so that nobody lets go of what was just put.
+        let mut followed = self.plan.write().unwrap_or_else(PoisonError::into_inner);
+        *followed = Arc::new(plan);
+        self.order(|course| match course {
+            Course::Paused | Course::Runs => course,
+            Course::Gone => back,
+        });
+    }
+
+    /// Lets go of what it is connected with, credentials and their lock above all, unless it has been put
+    /// back.
+    pub(crate) fn lets_go(&self) {
+        let mut plan = self.plan.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_configured() {
+            return;
+        }
+        let unset = || ConnectError::Fatal {
+            problem: "the account is not configured any more".into(),
+            hint: "write it into the configuration again".into(),
+        };
+        let spec = plan.account.spec;
+        let account =
+            Account::new(spec, spec.capabilities, move |_| async move { Err(unset()) }.boxed());
+        let account = account.able(|chat| plan.account.can(chat));
+        *plan = Arc::new(AccountPlan { account, ..AccountPlan::clone(&plan) });
+    }
+
+    /// Ends the present connection, and goes on as it is told.
+    pub(crate) fn order(&self, next: impl FnOnce(Course) -> Course) {
+        self.orders.send_modify(|orders| {
+            orders.course = next(orders.course);
+            orders.number += 1;
+        });
+    }
+
+    fn is_configured(&self) -> bool {
+        self.orders.borrow().course != Course::Gone
+    }
+
+    /// One more connection is begun.
+    pub(crate) fn begins(&self, now: Timestamp) {
+        self.lock().generation += 1;
+        // What a connection is made anew for is told until it is there.
+        if !matches!(self.lock().state, AccountState::Deaf { .. }) {
+            self.becomes(AccountState::Connecting, now);
+        }
+    }
+
+    /// It was connected and not heard.
+    pub(crate) fn was_deaf(&self) {
+        self.lock().deafnesses += 1;
+    }
+
+    /// It broke down by our own fault.
+    pub(crate) fn crashes(&self) {
+        self.lock().crashes += 1;
+    }
+
+    /// This order is followed from here on.
+    pub(crate) fn tends(&self, order: u64) {
+        self.tending.store(order, Ordering::Relaxed);
+    }
+
+    /// The order that was followed last.
+    pub(crate) fn tended(&self) -> u64 {
+        self.tending.load(Ordering::Relaxed)
+    }
+
+    /// It was tried, and it is known how that ended.
+    pub(crate) fn was_tried(&self) {
+        self.tried.send_replace(Some(self.tended()));
+    }
+
+    /// Waits until it was tried since it was last told something.
+    pub(crate) async fn tried(&self) {
+        let is_enough = |tried: &Option<u64>| *tried >= Some(self.orders.borrow().number);
+        // An error means that the gateway is going away.
+        let _ = self.tried.subscribe().wait_for(is_enough).await;
+    }
+
+    /// Waits until it was tried for the first time.
+    async fn tried_once(&self) {
+        let _ = self.tried.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// How it is doing.
+    pub(crate) fn state(&self) -> AccountState {
+        self.lock().state.clone()
+    }
+
+    /// When it was last heard.
+    pub(crate) fn last_heard(&self) -> Option<Mark> {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What became of something that was said on it.
+    pub(crate) fn speaks<T>(&self, sent: &Result<T, SendError>, now: Timestamp) {
+        let mut status = self.lock();
+        match sent {
+            Ok(_) => {
+                status.spoke = Some(now);
+                status.mute = None;
+            }
+            Err(
+                error @ (SendError::Unreachable { .. }
+                | SendError::Unconfirmed { .. }
+                | SendError::Unauthorized { .. }),
+            ) => {
+                let since = status.mute.as_ref().map_or(now, |(since, _)| *since);
+                status.mute = Some((since, error.to_string()));
+            }
+            // The platform has answered.
+            Err(_) => status.mute = None,
+        }
+    }
+
+    /// Nothing of the last connection is in use any more.
+    pub(crate) fn is_cut_off(&self) {
+        self.speaks_through(None);
+        self.reads_from(None);
+    }
+
     /// What can be done in a chat. Drafts that the platform turned out not to know are none.
     pub(crate) fn capabilities(&self, chat: ChatKind) -> Capabilities {
-        let can = self.plan.account.can(chat);
+        let can = self.plan().account.can(chat);
         match *self.drafting.lock().unwrap_or_else(PoisonError::into_inner) {
             Drafting::Refused => Capabilities { drafts: Drafts::Never, ..can },
             Drafting::Untried | Drafting::Works => can,
@@ -226,7 +485,7 @@ impl ConnectedAccount {
     pub(crate) fn refuses_drafts(&self, error: &SendError) {
         let mut drafting = self.drafting.lock().unwrap_or_else(PoisonError::into_inner);
         if *drafting == Drafting::Untried {
-            tracing::warn!(account = %self.plan.id, %error, "no drafts here; answers grow by edits");
+            tracing::warn!(account = %self.id, %error, "no drafts here; answers grow by edits");
             *drafting = Drafting::Refused;
         }
     }
@@ -296,12 +555,18 @@ impl ConnectedAccount {
 
     /// These are let in by pairing from the next event on.
     pub(crate) fn set_guests(&self, guests: Guests) {
-        *self.guests.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(guests);
+        let mut known = self.guests.write().unwrap_or_else(PoisonError::into_inner);
+        // Who was put out does not come back because somebody has read the book before.
+        if guests.revision >= known.revision {
+            *known = Arc::new(guests);
+        }
     }
 
     /// Whether nothing comes of what a stranger says.
-    pub(crate) fn is_deaf_to(&self, sender: &SenderId, text: &str, now: Timestamp) -> bool {
-        self.guests().book.is_deaf_to(sender, text, self.strangers(), now)
+    pub(crate) fn is_deaf_to(&self, inbound: &Inbound, now: Timestamp) -> bool {
+        let InboundKind::Said(message) = &inbound.kind else { return true };
+        let sender = &inbound.from.id;
+        self.guests().book.is_deaf_to(sender, &message.text, self.strangers(), now)
     }
 
     /// Whether somebody whom a list lets in has not been recorded yet.
@@ -376,11 +641,16 @@ impl ConnectedAccount {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How often it was connected or tried.
+    pub(crate) fn generation(&self) -> u64 {
+        self.lock().generation
+    }
+
     fn lock(&self) -> MutexGuard<'_, AccountStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn becomes(&self, state: AccountState, now: Timestamp) {
+    pub(crate) fn becomes(&self, state: AccountState, now: Timestamp) {
         let mut status = self.lock();
         if status.state != state {
             status.state = state;
@@ -388,8 +658,9 @@ impl ConnectedAccount {
         }
     }
 
-    fn heard(&self, now: Timestamp) {
-        self.lock().heard = Some(now);
+    fn hears(&self, clock: &dyn Clock) {
+        self.lock().heard = Some(clock.now());
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock.mark());
     }
 }
 
@@ -401,104 +672,89 @@ pub(crate) fn statuses(shared: &Shared) -> Vec<AccountStatus> {
             traceless: denials.traceless(),
             denied_lately: denials.lately(now),
             stranger: denials.last().cloned(),
+            tried: account.tried.borrow().is_some(),
+            surface: account.access().surface,
             ..account.lock().clone()
         }
     };
-    shared.accounts.accounts.values().map(status).collect()
+    shared.accounts.all().iter().map(status).collect()
 }
 
 /// Takes up what the last run denied, and whom it let in.
 pub(crate) async fn resume(shared: &Shared) -> Result<(), StoreError> {
-    for (id, account) in &shared.accounts.accounts {
-        let denials = Denials::resume(shared.store.as_ref(), id, shared.started).await?;
-        *account.denials() = denials;
-        account.set_guests(shared.store.guests(id).await?);
+    for account in shared.accounts.all() {
+        take_up(shared, &account).await?;
     }
     Ok(())
 }
 
+async fn take_up(shared: &Shared, account: &ConnectedAccount) -> Result<(), StoreError> {
+    let id = &account.id;
+    let denials = Denials::resume(shared.store.as_ref(), id, shared.started).await?;
+    *account.denials() = denials;
+    account.set_guests(shared.store.guests(id).await?);
+    Ok(())
+}
+
+/// Connects an account that is set up like this: another one, or anew. What waits for it goes on.
+pub(crate) fn put(shared: &Arc<Shared>, plan: AccountPlan) {
+    let (account, tended) = shared.accounts.put(plan, &shared.steward.paused());
+    lanes::wake(shared, &account.id);
+    if tended == Tended::No {
+        shared.tasks.spawn(introduce(shared.clone(), account));
+    }
+}
+
+/// Keeps an account connected, once it is known whom it lets in: who is paired must not be taken for a
+/// stranger.
+async fn introduce(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
+    let mut backoff = shared.spread.backoff();
+    while let Err(error) = take_up(&shared, &account).await {
+        tracing::warn!(account = %account.id, %error, "it cannot be read whom an account lets in");
+        let reason = format!("it cannot be read whom it lets in: {error}");
+        account.becomes(AccountState::Waiting { reason }, shared.clock.now());
+        shared.clock.sleep(backoff.next()).await;
+    }
+    supervise::keep_connected(shared, account).await;
+}
+
 /// Begins to keep every account connected.
 pub(crate) fn start(shared: &Arc<Shared>) {
-    for account in shared.accounts.accounts.values() {
-        shared.tasks.spawn(keep_connected(shared.clone(), account.clone()));
+    for account in shared.accounts.all() {
+        shared.tasks.spawn(supervise::keep_connected(shared.clone(), account));
     }
 }
 
 pub(crate) async fn first_connections(shared: &Shared) {
-    for account in shared.accounts.accounts.values() {
-        if account.plan.account.spec.startup == Startup::Always {
-            // An error means that the gateway is going away.
-            let _ = account.tried.subscribe().wait_for(|tried| *tried).await;
+    for account in shared.accounts.all() {
+        if account.plan().account.spec.startup == Startup::Always {
+            account.tried_once().await;
         }
     }
 }
 
-async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
-    let mut backoff = shared.spread.backoff();
-    let mut contests = 0;
-    let id = &account.plan.id;
-    loop {
-        account.becomes(AccountState::Connecting, shared.clock.now());
-        let connected = calm(connect(&shared, &account)).await.unwrap_or_else(|Panicked| {
-            Err(ConnectError::Unreachable { reason: "connecting panicked".into() })
-        });
-        let rest = match connected {
-            Ok(link) => {
-                tracing::info!(account = %id, platform = account.plan.account.spec.name, "connected");
-                let before = account.lock().heard;
-                let since = shared.clock.now();
-                let lost = calm(carry(&shared, &account, link)).await.unwrap_or_else(|Panicked| {
-                    LinkError::Lost { reason: "listening panicked".into() }
-                });
-                account.speaks_through(None);
-                account.reads_from(None);
-                shared.routes.unmount(id);
-                // A connection on which nothing was ever heard may not have been one.
-                if account.lock().heard != before {
-                    backoff.reset();
-                }
-                tracing::warn!(account = %id, why = %lost, "not connected any more");
-                let now = shared.clock.now();
-                if now.since(since) >= UNCONTESTED {
-                    contests = 0;
-                }
-                match lost {
-                    LinkError::Unauthorized { .. } => {
-                        let (problem, hint) = (lost.to_string(), CREDENTIALS.to_owned());
-                        account.becomes(AccountState::Refused { problem, hint }, now);
-                        REFUSED_REST
-                    }
-                    // What came through in between does not mean that the other one is gone.
-                    LinkError::Conflict { problem, hint } => {
-                        account.becomes(AccountState::Contested { problem, hint }, now);
-                        let rest = CONTESTED_RESTS[contests];
-                        contests = (contests + 1).min(CONTESTED_RESTS.len() - 1);
-                        rest
-                    }
-                    LinkError::Lost { .. } => {
-                        account.becomes(AccountState::Waiting { reason: lost.to_string() }, now);
-                        backoff.next()
-                    }
-                }
-            }
-            Err(ConnectError::Unreachable { reason }) => {
-                tracing::warn!(account = %id, reason, "cannot connect");
-                account.becomes(AccountState::Waiting { reason }, shared.clock.now());
-                backoff.next()
-            }
-            Err(ConnectError::Refused { problem, hint }) => {
-                tracing::error!(account = %id, problem, hint, "cannot connect");
-                account.becomes(AccountState::Refused { problem, hint }, shared.clock.now());
-                REFUSED_REST
-            }
-        };
-        account.tried.send_replace(true);
-        shared.clock.sleep(rest).await;
+/// Whether an account of the start has not been tried yet.
+pub(crate) fn is_starting(shared: &Shared) -> bool {
+    let Accounts { started, .. } = &shared.accounts;
+    if started.load(Ordering::Relaxed) {
+        return false;
+    }
+    let is_starting = shared.accounts.all().iter().any(|account| account.tried.borrow().is_none());
+    started.store(!is_starting, Ordering::Relaxed);
+    is_starting
+}
+
+pub(crate) async fn every_connection(shared: &Shared) {
+    for account in shared.accounts.all() {
+        account.tried_once().await;
     }
 }
 
-async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Link, ConnectError> {
-    let plan = &account.plan;
+pub(crate) async fn connect(
+    shared: &Arc<Shared>,
+    account: &ConnectedAccount,
+) -> Result<Link, ConnectError> {
+    let plan = account.plan();
     let cursor = shared
         .store
         .cursor(&plan.id)
@@ -509,7 +765,7 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
         clock: shared.clock.clone(),
         files: shared.files.clone(),
         archive: Arc::new(AccountArchive { store: shared.store.clone(), account: plan.id.clone() }),
-        desk: desk_for(shared, plan),
+        desk: desk_for(shared, &plan),
         hosts: shared.hosts.clone(),
         menu: menu::menu(
             plan.rules.get(&ChatKind::Dm).unwrap_or(&shared.rules),
@@ -527,26 +783,35 @@ async fn connect(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Lin
     }
 }
 
-/// Listens for as long as the connection lasts.
-async fn carry(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, link: Link) -> LinkError {
-    let Link { incoming, outgoing, library } = link;
+/// Listens for as long as the connection lasts and nobody wants it to end.
+pub(crate) async fn carry(
+    shared: &Arc<Shared>,
+    account: &Arc<ConnectedAccount>,
+    link: Link,
+    orders: &mut watch::Receiver<Orders>,
+) -> Over {
+    let Link { incoming, outgoing, library, pulse } = link;
     // A complaint about the connection before this one.
     let _ = account.suspended.notified().now_or_never();
     account.reads_from(library);
     account.speaks_through(Some(outgoing));
     account.becomes(AccountState::Connected, shared.clock.now());
-    account.tried.send_replace(true);
+    account.was_tried();
     match incoming {
         Incoming::Stream(arrivals) => {
-            listen(shared, account, arrivals, Redelivery::Reconnect).await
+            listen(shared, account, arrivals, (Redelivery::Reconnect, pulse), orders).await
         }
         Incoming::Served { on, routes, arrivals } => {
-            shared.routes.mount(on, &account.plan.id, routes);
-            listen(shared, account, arrivals, Redelivery::Sender).await
+            shared.routes.mount(on, &account.id, routes);
+            listen(shared, account, arrivals, (Redelivery::Sender, pulse), orders).await
         }
         Incoming::Nothing => {
-            account.suspended.notified().await;
-            LinkError::Unauthorized { reason: "not accepted any more".into() }
+            supervise::hears(shared, account).await;
+            tokio::select! {
+                biased;
+                _ = orders.changed() => Over::Told,
+                () = account.suspended.notified() => unaccepted(),
+            }
         }
     }
 }
@@ -564,30 +829,53 @@ async fn listen(
     shared: &Arc<Shared>,
     account: &Arc<ConnectedAccount>,
     mut arrivals: Arrivals,
-    redelivery: Redelivery,
-) -> LinkError {
+    (redelivery, pulse): (Redelivery, Pulse),
+    orders: &mut watch::Receiver<Orders>,
+) -> Over {
+    if pulse == Pulse::Unknown {
+        supervise::hears(shared, account).await;
+    }
     loop {
+        // From here on it is for the platform to give a sign: what came before is stored.
+        let silence = async {
+            match pulse {
+                Pulse::Within(longest) => {
+                    shared.clock.sleep(longest).await;
+                    longest
+                }
+                Pulse::Unknown => std::future::pending().await,
+            }
+        };
         let arrival = tokio::select! {
             biased;
             () = shared.intake_closed.cancelled() => std::future::pending().await,
-            () = account.suspended.notified() => {
-                return LinkError::Unauthorized { reason: "not accepted any more".into() };
-            }
+            () = account.suspended.notified() => return unaccepted(),
+            _ = orders.changed() => return Over::Told,
             arrival = arrivals.next() => arrival,
+            longest = silence => {
+                let reason = format!("no sign of life for {} s", longest.as_secs());
+                return Over::Lost(LinkError::Deaf { reason });
+            }
         };
         match arrival {
             Some(Ok(arrival)) => {
-                account.heard(shared.clock.now());
-                let Arrival::Batch(batch) = arrival else { continue };
-                if let Err(error) = intake::admit(shared, account, batch).await {
-                    tracing::warn!(account = %account.plan.id, %error, "cannot take anything in");
+                account.hears(shared.clock.as_ref());
+                if let Arrival::Batch(batch) = arrival
+                    && let Err(error) = intake::admit(shared, account, batch).await
+                {
+                    tracing::warn!(account = %account.id, %error, "cannot take anything in");
                     if redelivery == Redelivery::Reconnect {
-                        return LinkError::Lost { reason: error.to_string() };
+                        return Over::lost(error);
                     }
                 }
+                supervise::hears(shared, account).await;
             }
-            Some(Err(error)) => return error,
-            None => return LinkError::Lost { reason: "the platform ended the connection".into() },
+            Some(Err(error)) => return Over::Lost(error),
+            None => return Over::lost("the platform ended the connection"),
         }
     }
+}
+
+fn unaccepted() -> Over {
+    Over::Lost(LinkError::Unauthorized { reason: "not accepted any more".into() })
 }

@@ -8,6 +8,7 @@ use talaria_store::{Parcel, ParcelState, StoreError};
 use tokio::sync::Notify;
 
 use crate::delivery;
+use crate::dump::ChatDump;
 use crate::manner::Growth;
 use crate::preview::{Live, Shown};
 use crate::shared::Shared;
@@ -105,6 +106,23 @@ impl Chats {
                 Pace::Held => false,
             }
         })
+    }
+
+    pub(crate) fn dump(&self) -> Vec<ChatDump> {
+        let dump = |chat: &Arc<Chat>| {
+            let outbox = chat.lock();
+            ChatDump {
+                to: chat.to.clone(),
+                pace: match outbox.pace {
+                    Pace::Resting => "resting",
+                    Pace::Carrying => "carrying",
+                    Pace::Held => "held",
+                },
+                parcels: outbox.parcels.len(),
+                growing: outbox.shown.len(),
+            }
+        };
+        self.lock().values().map(dump).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Address, Arc<Chat>>> {

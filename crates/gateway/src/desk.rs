@@ -41,9 +41,9 @@ impl Desk for DeskAt {
         let mut lobbies = Vec::new();
         for id in shared.accounts.ids() {
             let Some(account) = open_to_others(&shared, &id) else { continue };
-            let listed = pairing::wish(&shared, account, &PairWish::List, &self.by()).await;
+            let listed = pairing::wish(&shared, &account, &PairWish::List, &self.by()).await;
             if let Paired::Book(book) = listed.map_err(unavailable)? {
-                lobbies.push(lobby(account, &book, shared.clock.now()));
+                lobbies.push(lobby(&account, &book, shared.clock.now()));
             }
         }
         Ok(lobbies)
@@ -59,7 +59,7 @@ impl Desk for DeskAt {
             Decision::Revoke(sender) => PairWish::Revoke(sender.to_string()),
             Decision::Clear => PairWish::Clear,
         };
-        let done = pairing::wish(&shared, found, &wish, &self.by()).await;
+        let done = pairing::wish(&shared, &found, &wish, &self.by()).await;
         let is_refused = matches!(done, Err(PairError::Refused(_)));
         let code = match &done {
             Ok(Paired::Code(code)) => Some(code.clone()),
@@ -102,7 +102,7 @@ impl DeskAt {
 }
 
 /// An account on which somebody else than the operator can write.
-fn open_to_others<'a>(shared: &'a Shared, id: &AccountId) -> Option<&'a Arc<ConnectedAccount>> {
+fn open_to_others(shared: &Shared, id: &AccountId) -> Option<Arc<ConnectedAccount>> {
     shared.accounts.get(id).filter(|account| account.is_platforms())
 }
 
@@ -132,8 +132,8 @@ fn lobby(account: &ConnectedAccount, book: &GuestBook, now: Timestamp) -> Lobby 
     let mut guests: Vec<Guest> = guests.collect();
     guests.sort_by_key(|guest| std::cmp::Reverse(guest.since));
     Lobby {
-        account: account.plan.id.clone(),
-        platform: account.plan.account.spec.label,
+        account: account.id.clone(),
+        platform: account.plan().account.spec.label,
         asking: asking.collect(),
         codes: codes.collect(),
         guests,

@@ -156,7 +156,7 @@ async fn look_around(shared: &Shared, inbound: &Inbound) -> Surroundings {
         match calm(library.surroundings(inbound)).await {
             Ok(Ok(around)) => Some(around),
             Ok(Err(error)) => {
-                tracing::warn!(account = %account.plan.id, %error, "what surrounds a message is not told");
+                tracing::warn!(account = %account.id, %error, "what surrounds a message is not told");
                 None
             }
             Err(Panicked) => None,
@@ -232,7 +232,7 @@ async fn one(
     loop {
         account.connected().await;
         let place = account.fetches.acquire().await;
-        let tried = calm(attempt(shared, account, sender, media, allowance)).await;
+        let tried = calm(attempt(shared, &account, sender, media, allowance)).await;
         drop(place);
         match tried {
             Ok(Ok(file)) => return Ok(file),
@@ -273,7 +273,7 @@ async fn attempt(
     let share = Arc::new(Share {
         of: allowance.clone(),
         taken: AtomicU64::new(0),
-        person: (shared.shares.clone(), account.plan.id.clone(), sender.clone()),
+        person: (shared.shares.clone(), account.id.clone(), sender.clone()),
     });
     let bytes = watched(bytes, shared.clock.clone(), share.clone());
     let name = media.name.as_deref().unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::{StreamExt, stream};
 use talaria_model::{Addressed, Below, Inbound, InboundKind, SenderId, SenderKind, Timestamp};
 use talaria_platform::{Batch, Committed, Verdict};
 use talaria_session::pairing::Code;
@@ -11,12 +12,19 @@ use talaria_store::{Admitted, Delivered, JournalState, StoreError};
 
 use crate::accounts::ConnectedAccount;
 use crate::denials::{self, Trace};
-use crate::pairing;
+use crate::door::{self, Knock};
+use crate::glimpses::Unwritten;
+use crate::passing;
 use crate::shared::Shared;
+use crate::watching::{self, Shown};
 
 /// The longest text that is taken in. Platforms have lower limits of their own; this one keeps a
 /// broken or hostile one from filling the journal.
 const LONGEST_TEXT: usize = 256 * 1024;
+
+/// How many events of a batch are shown at once to whoever watches, so that one who takes long takes that
+/// long for all of them.
+const LOOKED_AT_ONCE: usize = 8;
 
 /// As it is recorded beside a message whose text is longer.
 const TOO_LONG: &str = "the text is longer than the gateway takes; its end is not kept";
@@ -25,24 +33,43 @@ const TOO_LONG: &str = "the text is longer than the gateway takes; its end is no
 /// platform has not been told: it will deliver again what was not stored.
 pub(crate) async fn admit(
     shared: &Arc<Shared>,
-    account: &ConnectedAccount,
+    account: &Arc<ConnectedAccount>,
     batch: Batch,
 ) -> Result<(), StoreError> {
     let Batch { events, cursor, ack } = batch;
     let mut judged: Vec<Option<Judged>> = Vec::with_capacity(events.len());
     let mut knocks = Vec::new();
     let mut news: BTreeMap<SenderId, Rule> = BTreeMap::new();
-    for event in events {
+    let begun = shared.clock.now();
+    let platform = account.plan().account.spec.name;
+    let shown = watching::shown(shared, account, &events).await?;
+    let say = watching::say(shared);
+    let looked_at = events.into_iter().zip(shown.clone()).map(|(mut event, shown)| async move {
+        let dropped = match shown {
+            Shown::Yes => watching::arriving(shared, platform, &mut event, say).await,
+            Shown::No => None,
+        };
+        (event, dropped)
+    });
+    let looked_at: Vec<_> = stream::iter(looked_at).buffered(LOOKED_AT_ONCE).collect().await;
+    for (event, dropped) in looked_at {
         let part = part(shared, account, &event, &judged).await?;
-        let (row, knock, rule) = judge(shared, account, event, part);
+        let (row, knock, rule) = judge(shared, account, event, part, dropped);
         if let (Some((_, inbound, JournalState::Unread)), Some(rule)) = (&row, rule) {
             news.insert(inbound.from.id.clone(), rule);
         }
         judged.push(row);
         knocks.push(knock);
     }
+    let mut orders = Vec::new();
+    for (row, shown) in judged.iter_mut().zip(shown) {
+        if let (Some((key, inbound, JournalState::Unread)), Shown::Yes) = (row, shown) {
+            orders.push(watching::commanded(shared, account, key, inbound, say));
+        }
+    }
+    stream::iter(orders).buffer_unordered(LOOKED_AT_ONCE).collect::<()>().await;
     let delivered = Delivered {
-        account: account.plan.id.clone(),
+        account: account.id.clone(),
         events: judged.iter().flatten().cloned().collect(),
         cursor: cursor.map(|cursor| cursor.0),
         at: shared.clock.now(),
@@ -67,11 +94,21 @@ pub(crate) async fn admit(
         // What was not offered to the journal has no answer from it.
         let answer = judged.and_then(|event| Some((event, admitted.next()?)));
         // A stranger is answered once, however often the platform delivers what they said.
+        let seq = match &answer {
+            Some(((_, inbound, state), Admitted::Journalled(seq))) => {
+                passing::received(shared, *seq, inbound, state, begun);
+                Some(*seq)
+            }
+            _ => None,
+        };
         if !matches!(answer, Some((_, Admitted::Repeated(_)))) {
-            strangers.extend(knock);
+            strangers.extend(knock.map(|knock| (seq, knock)));
         }
         verdicts.push(match answer {
-            Some((_, Admitted::Repeated(_))) => Verdict::Repeated,
+            Some(((_, inbound, _), Admitted::Repeated(seq))) => {
+                passing::unwritten(shared, &inbound, begun, Unwritten::Repeated(seq));
+                Verdict::Repeated
+            }
             Some(((_, _, JournalState::Ignored(_)), Admitted::Journalled(seq))) => {
                 Verdict::Journalled(seq)
             }
@@ -88,10 +125,10 @@ pub(crate) async fn admit(
         crate::lanes::offer(shared, key, seq, inbound);
     }
     for (sender, rule) in news {
-        pairing::met(shared, account, &sender, rule).await;
+        door::knock(shared, account, Knock::Listed(sender, rule));
     }
-    for inbound in strangers {
-        pairing::heard(shared, account, &inbound).await;
+    for (seq, inbound) in strangers {
+        door::knock(shared, account, Knock::Stranger(seq, Box::new(inbound)));
     }
     Ok(())
 }
@@ -135,12 +172,24 @@ fn judge(
     account: &ConnectedAccount,
     mut inbound: Inbound,
     part: Part,
+    dropped: Option<String>,
 ) -> (Option<Judged>, Option<Inbound>, Option<Rule>) {
-    if inbound.to.account != account.plan.id {
-        tracing::warn!(account = %account.plan.id, "refused an event of another account");
+    let now = shared.clock.now();
+    if inbound.to.account != account.id {
+        tracing::warn!(account = %account.id, "refused an event of another account");
+        passing::unwritten(shared, &inbound, now, Unwritten::Misdirected(account.id.clone()));
         return (None, None, None);
     }
-    let now = shared.clock.now();
+    if let Some(why) = dropped {
+        if account.ignores(now) == Trace::None {
+            passing::unwritten(shared, &inbound, now, Unwritten::Ignored(why));
+            return (None, None, None);
+        }
+        denials::excerpt(&mut inbound);
+        conceal(&mut inbound);
+        let key = SessionKey::of(&inbound, shared.scope);
+        return (Some((key, inbound, JournalState::Ignored(why))), None, None);
+    }
     let length = shorten(&mut inbound);
     let by = account.authority(&inbound);
     let mut knock = None;
@@ -153,6 +202,7 @@ fn judge(
             Attention::Overhear => JournalState::Unread,
             Attention::Ignore(why) => {
                 if account.ignores(now) == Trace::None {
+                    passing::unwritten(shared, &inbound, now, Unwritten::Ignored(why.to_owned()));
                     return (None, None, None);
                 }
                 denials::excerpt(&mut inbound);
@@ -163,6 +213,8 @@ fn judge(
         (false, _) => {
             knock = knocks(&by, &inbound).then(|| stripped(&inbound));
             if account.denies(&inbound.from.id, now) == Trace::None {
+                let why = Unwritten::Denied(by.rule.reason().to_owned());
+                passing::unwritten(shared, &inbound, now, why);
                 return (None, knock, None);
             }
             // This is how an operator learns the id that the allow list wants.

@@ -22,6 +22,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 use crate::bursts::{self, Heard, Ready};
 use crate::delivery::{shows_words, withdrawal};
+use crate::drain::{Begun, Leaving};
+use crate::dump::{Doing, LaneDump};
 use crate::fetching::Fetches;
 use crate::memory::{Change, Memory};
 use crate::preview::Past;
@@ -30,6 +32,7 @@ use crate::shared::Shared;
 use crate::spending::{self, Bill, Settled};
 use crate::tasks::{Panicked, calm};
 use crate::turn::{self, TurnHandle};
+use crate::watching::Watched;
 
 /// How many rows are read from the journal at once when the inbox had no room.
 const PAGE: usize = 64;
@@ -56,6 +59,8 @@ pub(crate) struct Lane {
     wake: Notify,
     /// Held from when the session is taken up after a restart until it has nothing in hand, or asks.
     seat: Mutex<Option<OwnedSemaphorePermit>>,
+    /// What the session does, and since when.
+    doing: Mutex<(Doing, Timestamp)>,
 }
 
 #[derive(Default)]
@@ -77,6 +82,8 @@ struct Inbox {
     /// What others say about the session. It counts only after everything that arrived before.
     passed: VecDeque<Event>,
     restarted: Option<Ended>,
+    /// The process is about to end.
+    leaving: Option<Leaving>,
     /// When the agent may begin with a new turn.
     beginning: Beginning,
 }
@@ -118,8 +125,36 @@ impl Inbox {
 }
 
 impl Lane {
-    pub(crate) fn new(key: SessionKey) -> Self {
-        Self { key, inbox: Mutex::default(), wake: Notify::new(), seat: Mutex::default() }
+    pub(crate) fn new(key: SessionKey, now: Timestamp) -> Self {
+        Self {
+            key,
+            inbox: Mutex::default(),
+            wake: Notify::new(),
+            seat: Mutex::default(),
+            doing: Mutex::new((Doing::Loading, now)),
+        }
+    }
+
+    /// Says what the session does.
+    fn does(&self, session: Option<&Session>, now: Timestamp) {
+        let mut doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = Doing::of(session);
+        if doing.0 != next {
+            *doing = (next, now);
+        }
+    }
+
+    pub(crate) fn dump(&self) -> LaneDump {
+        let (doing, since) = *self.doing.lock().unwrap_or_else(PoisonError::into_inner);
+        let inbox = self.lock();
+        let waiting = [
+            inbox.control.len(),
+            inbox.said.len(),
+            inbox.agent.len(),
+            inbox.told.len(),
+            inbox.passed.len(),
+        ];
+        LaneDump { key: self.key.clone(), doing, since, waiting: waiting.iter().sum() }
     }
 
     pub(crate) fn push(&self, heard: Heard, room: usize) {
@@ -186,6 +221,17 @@ impl Lane {
         self.wake.notify_one();
     }
 
+    /// Says that the process is about to end.
+    pub(crate) fn leave(&self, leaving: Leaving) {
+        self.lock().leaving = Some(leaving);
+        self.wake.notify_one();
+    }
+
+    /// Says that what it waits for may be there.
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
     /// Says that there is something for it in the journal.
     pub(crate) fn look(&self) {
         self.lock().leave_to_journal();
@@ -236,6 +282,7 @@ impl Lane {
             && inbox.told.is_empty()
             && inbox.passed.is_empty()
             && inbox.restarted.is_none()
+            && inbox.leaving.is_none()
             && !inbox.behind
     }
 
@@ -272,6 +319,7 @@ async fn drive(shared: &Arc<Shared>, lane: &Arc<Lane>) {
 )]
 enum Next {
     Event(Event, Option<oneshot::Sender<Option<u32>>>),
+    Part(Leaving),
     Read,
     Leave,
 }
@@ -287,6 +335,7 @@ struct Driver {
     /// only the store knows what.
     inherited: Option<OutboundId>,
     memory: Memory,
+    watched: Watched,
     /// Files of what waits to be heard.
     fetches: Fetches,
     /// How what people send as one is delivered in parts.
@@ -295,6 +344,8 @@ struct Driver {
     waits: Option<Duration>,
     /// The turn for which nothing is left, and why.
     refused: Option<(TurnId, Failure)>,
+    /// A turn in hand has not begun, because the account was taken out.
+    put_off: bool,
 }
 
 impl Driver {
@@ -313,6 +364,7 @@ impl Driver {
             session.rules = shared.rules_for(&lane.key);
             shared.open_questions.follow(None, session);
         }
+        lane.does(session.as_ref(), shared.clock.now());
         Ok(Self {
             shared: shared.clone(),
             lane: lane.clone(),
@@ -321,10 +373,12 @@ impl Driver {
             taken: VecDeque::new(),
             inherited: None,
             memory: Memory::default(),
+            watched: Watched::default(),
             fetches: Fetches::default(),
             bursts: shared.bursts_for(&lane.key),
             waits: None,
             refused: None,
+            put_off: false,
         })
     }
 
@@ -352,6 +406,7 @@ impl Driver {
                         let _ = told.send(next_delivery);
                     }
                 }
+                Next::Part(leaving) => self.part(&leaving).await,
                 Next::Read => self.read().await,
                 Next::Leave if self.shared.lanes.leave(&self.lane) => return,
                 Next::Leave => {}
@@ -371,6 +426,8 @@ impl Driver {
             }
             let now = self.shared.clock.now();
             let wait = match self.session.as_ref().and_then(Session::wake_at) {
+                // It has not begun, and nothing else is heard before the account is back.
+                _ if self.is_out() && (self.put_off || idle && !self.lane.is_empty()) => None,
                 Some(at) => Some(at.since(now) + LAST_WORDS),
                 None if !self.fetches.is_empty() || self.waits.is_some() => None,
                 None if self.shared.lanes.len() > self.shared.limits.lingering => {
@@ -405,7 +462,12 @@ impl Driver {
         if let Some(ended) = inbox.restarted.take() {
             return Some(Next::Event(Event::Restarted { ended }, None));
         }
-        if let Some((seq, inbound)) = inbox.control.pop_front() {
+        let is_out = self.is_out();
+        if self.put_off && !is_out && !self.shared.is_draining() {
+            self.put_off = false;
+            return Some(Next::Event(Event::Restarted { ended: Ended::Cleanly }, None));
+        }
+        if !is_out && let Some((seq, inbound)) = inbox.control.pop_front() {
             if inbox.behind {
                 self.taken.push_back(seq);
             }
@@ -416,14 +478,18 @@ impl Driver {
         if let Some((turn, event, told)) = inbox.agent.pop_front() {
             return Some(Next::Event(Event::Agent { turn, event }, Some(told)));
         }
+        if let Some(leaving) = inbox.leaving.take() {
+            return Some(Next::Part(leaving));
+        }
         if let Some(told) = inbox.told.pop_front() {
             return Some(Next::Event(told, None));
         }
-        if !self.session.as_ref().is_none_or(Session::has_room) {
+        self.waits = None;
+        // Nobody is denied for what an operator does for a minute.
+        if is_out || !self.session.as_ref().is_none_or(Session::has_room) {
             return None;
         }
         self.fetches.keep_up(&self.shared, inbox.said.iter());
-        self.waits = None;
         let (listens, now) = (self.shared.listens(), self.shared.clock.now());
         match bursts::ready(&inbox.said, &self.bursts, listens, now) {
             Ready::First(parts) => {
@@ -450,6 +516,20 @@ impl Driver {
             return Some(Next::Read);
         }
         inbox.passed.pop_front().map(|event| Next::Event(event, None))
+    }
+
+    /// Leaves the turn in hand to the next run, and cuts it off once that is in writing.
+    async fn part(&mut self, leaving: &Leaving) {
+        let Some(Phase::Thinking(hand)) = self.session.as_ref().map(|session| &session.phase)
+        else {
+            return;
+        };
+        let begun = if self.turn.is_some() { Begun::Yes } else { Begun::No };
+        let farewell = leaving.farewell(begun, hand.began, self.shared.clock.now());
+        let event = Event::Leaving { reason: leaving.reason, farewell };
+        Box::pin(self.step(event)).await;
+        self.turn = None;
+        let _ = leaving.left.send(self.lane.key.clone());
     }
 
     /// Fills the inbox from the journal.
@@ -548,7 +628,19 @@ impl Driver {
             match written {
                 Ok(begun) => {
                     self.memory.follow(&next, change);
+                    let before = self.session.as_ref();
+                    let watched = &mut self.watched;
+                    crate::watching::tell(&self.shared, watched, before, &next, &event, &effects);
+                    crate::passing::stepped(
+                        &self.shared,
+                        before,
+                        &next,
+                        &event,
+                        &effects,
+                        &parcels,
+                    );
                     self.shared.open_questions.follow(self.session.as_ref(), &next);
+                    self.lane.does(Some(&next), next.updated);
                     self.session = Some(next);
                     crate::chats::offer(&self.shared, parcels, self.inherited.as_ref());
                     self.perform(effects, begun);
@@ -613,7 +705,10 @@ impl Driver {
         }
         // What resumes a turn counts the deaths of the process during it, which has to be durable.
         let is_new = effects.iter().any(|effect| matches!(effect, Effect::Bind { .. }));
-        let at_once = is_new && self.lane.lock().beginning == Beginning::AtOnce;
+        let at_once = is_new
+            && self.lane.lock().beginning == Beginning::AtOnce
+            && !self.shared.is_draining()
+            && !self.is_out();
         begins.filter(|_| at_once && self.shared.turn_permits.available_permits() > 0)
     }
 
@@ -657,6 +752,15 @@ impl Driver {
     fn perform(&mut self, effects: Vec<Effect>, mut begun: Option<TurnHandle>) {
         for effect in effects {
             match effect {
+                // It is in hand, so the next run begins it.
+                Effect::Start(_) if begun.is_none() && self.shared.is_draining() => {
+                    self.turn = None
+                }
+                // It is in hand, and begins when the account is back.
+                Effect::Start(_) if begun.is_none() && self.is_out() => {
+                    self.turn = None;
+                    self.put_off = true;
+                }
                 Effect::Start(start) => {
                     let begun = begun.take();
                     self.turn =
@@ -713,14 +817,19 @@ impl Driver {
         })
     }
 
+    /// Whether the account was taken out while the gateway runs. It may be back before long.
+    fn is_out(&self) -> bool {
+        self.shared.accounts.is_out(&self.lane.key.account)
+    }
+
     /// What still waits of those who are not heard any more.
     fn barred(&self) -> Option<Event> {
         let waiting = &self.session.as_ref()?.waiting;
-        let account = self.shared.accounts.get(&self.lane.key.account);
+        let account = self.shared.accounts.known(&self.lane.key.account);
         let mut why = GONE;
         let rows: Vec<Seq> = waiting
             .iter()
-            .filter(|said| match account.map(|account| account.authority_of(said)) {
+            .filter(|said| match account.as_ref().map(|account| account.authority_of(said)) {
                 Some(by) if by.may(Deed::Speak) => false,
                 Some(by) => {
                     why = by.rule.reason();
@@ -758,13 +867,13 @@ impl Driver {
     }
 }
 
-/// Why nobody is heard on an account that is not configured any more.
+/// Why nobody is heard on an account that is not configured since this run began.
 const GONE: &str = "the account is not configured any more";
 
 /// What the sender of these may do at this moment: of all that is known of them, the least.
 fn authority<'a>(shared: &Shared, rows: impl IntoIterator<Item = &'a Inbound>) -> Authority {
     let of = |inbound: &Inbound| {
-        let account = shared.accounts.get(&inbound.to.account);
+        let account = shared.accounts.known(&inbound.to.account);
         account.map_or_else(Authority::none, |account| account.authority(inbound))
     };
     let least = rows.into_iter().map(of).min_by_key(|by| by.footing);
@@ -783,6 +892,7 @@ fn refused(event: &Event) -> Option<(Vec<Seq>, &'static str)> {
         | Event::PutAway
         | Event::Renamed { .. }
         | Event::Woke
+        | Event::Leaving { .. }
         | Event::Restarted { .. }
         | Event::Stumbled { .. } => return None,
     };
@@ -805,6 +915,7 @@ fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
         | Event::PutAway
         | Event::Renamed { .. }
         | Event::Woke
+        | Event::Leaving { .. }
         | Event::Restarted { .. }
         | Event::Stumbled { .. } => (None, Vec::new()),
     };

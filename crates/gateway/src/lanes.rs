@@ -3,12 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use talaria_model::{Inbound, Seq};
+use talaria_model::{AccountId, Inbound, Seq};
 use talaria_session::{Ended, Event, SessionKey, is_control};
 use talaria_store::StoreError;
 use tokio::sync::Semaphore;
 
 use crate::bursts::Heard;
+use crate::drain::Leaving;
+use crate::dump::LaneDump;
 use crate::lane::{self, Lane};
 use crate::shared::Shared;
 
@@ -43,12 +45,25 @@ impl Lanes {
         self.lock().contains_key(key)
     }
 
+    pub(crate) fn dump(&self) -> Vec<LaneDump> {
+        self.lock().values().map(|lane| lane.dump()).collect()
+    }
+
     pub(crate) fn keys(&self) -> Vec<SessionKey> {
         self.lock().keys().cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Lane>>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells every lane that the process is about to end, always in the same order.
+    pub(crate) fn leave_all(&self, leaving: impl Fn() -> Leaving) {
+        let mut lanes: Vec<Arc<Lane>> = self.lock().values().cloned().collect();
+        lanes.sort_by_cached_key(|lane| lane.key.to_string());
+        for lane in lanes {
+            lane.leave(leaving());
+        }
     }
 
     /// Lets go of a lane, unless something reached it in the meantime.
@@ -87,6 +102,12 @@ pub(crate) fn offer(shared: &Arc<Shared>, key: SessionKey, seq: Seq, inbound: In
 /// Tells a session something that did not arrive from a platform.
 pub(crate) fn tell(shared: &Arc<Shared>, key: SessionKey, event: Event) {
     with_lane(shared, key, |lane| lane.tell(event));
+}
+
+/// Lets the sessions of an account go on that was taken out.
+pub(crate) fn wake(shared: &Shared, account: &AccountId) {
+    let lanes = shared.lanes.lock();
+    lanes.values().filter(|lane| lane.key.account == *account).for_each(|lane| lane.wake());
 }
 
 /// Lets a session's lane look into the journal for what nobody told it of.
@@ -156,7 +177,7 @@ impl Restless {
 fn with_lane(shared: &Arc<Shared>, key: SessionKey, tell: impl FnOnce(&Lane)) {
     let mut lanes = shared.lanes.lock();
     let lane = lanes.entry(key).or_insert_with_key(|key| {
-        let lane = Arc::new(Lane::new(key.clone()));
+        let lane = Arc::new(Lane::new(key.clone(), shared.clock.now()));
         // What the last run left goes before what is told here. For a session that has been taken up
         // already and left, this is one look into the journal too many.
         if let Some(ended) = *shared.lanes.resuming() {

@@ -6,19 +6,25 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod alarm;
 mod archive;
 mod attachments;
 mod backoff;
 mod bursts;
 mod chats;
+mod chores;
 mod commits;
 mod delivery;
 mod denials;
 mod desk;
+mod door;
+mod drain;
+mod dump;
 mod exchanges;
 mod expiry;
 mod fetching;
 mod files;
+mod glimpses;
 mod hearing;
 mod intake;
 mod lane;
@@ -31,7 +37,10 @@ mod open_questions;
 mod owed;
 mod pace;
 mod pairing;
+mod passing;
+mod pausing;
 mod preview;
+mod probation;
 mod recall;
 mod requests;
 mod shared;
@@ -41,8 +50,11 @@ mod situation;
 mod speaking;
 mod spending;
 mod steward;
+mod supervise;
 mod tasks;
 mod turn;
+mod turns;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -53,24 +65,33 @@ use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
 use talaria_model::{AccountId, ChatKind, SessionId, Timestamp};
 use talaria_platform::{Account, FileStore};
-use talaria_session::{Access, Ended, Event, Gate, PairWish, Rules, Scope, SessionKey};
-use talaria_store::{Store, StoreError};
+use talaria_session::{Access, Ended, Event, Gate, PairWish, Pause, Rules, Scope, SessionKey};
+use talaria_store::{Clue, Store, StoreError};
 
 use crate::shared::Shared;
 
 pub use accounts::{AccountState, AccountStatus};
 pub use attachments::StoredAttachments;
+pub use chores::Chores;
 pub use denials::Stranger;
+pub use drain::{Drain, Drained};
+pub use dump::{AccountDump, ChatDump, Doing, Dump, LaneDump};
 pub use expiry::Finalizer;
 pub use files::DiskFiles;
+pub use glimpses::{Glimpse, Unwritten};
 pub use hearing::{Ears, Listens};
 pub use manner::{Manner, Replies, Streaming, Transport};
 pub use menu::menu;
 pub use pairing::{Entropy, PairError, Paired, carry_out};
+pub use passing::{Cause, Follower, Hop, NoFollower, Received, Reception, Settled, Tally, Turning};
+pub use pausing::PauseError;
+pub use probation::Probation;
 pub use recall::StoreRecall;
 pub use shared::{Limits, Routes};
 pub use speaking::Mouth;
 pub use steward::{NoSteward, Steward};
+pub use turns::WorkingTurn;
+pub use watching::{Arriving, Commanded, Happening, NoWatcher, Order, Say, Watcher, What};
 
 /// Everything a gateway is made of.
 pub struct Parts {
@@ -94,6 +115,10 @@ pub struct Parts {
     pub privacy: Privacy,
     /// The process around the gateway.
     pub steward: Arc<dyn Steward>,
+    /// Who watches from outside.
+    pub watcher: Arc<dyn Watcher>,
+    /// Who follows messages on their way.
+    pub follower: Arc<dyn Follower>,
     /// Who keeps something for a conversation and has to let go of it when that is over.
     pub finalizers: Vec<Arc<dyn Finalizer>>,
     /// What listens to voice messages, if anything does.
@@ -168,9 +193,26 @@ impl Gateway {
         accounts::first_connections(&self.shared).await;
     }
 
+    /// Waits until each account has been connected once, or could not be. None is waited for longer than
+    /// a connection may take.
+    pub async fn every_connection(&self) {
+        accounts::every_connection(&self.shared).await;
+    }
+
+    /// Whether some account has neither been connected since the start nor is known not to be. One that is
+    /// put later does not begin another start.
+    pub fn is_starting(&self) -> bool {
+        accounts::is_starting(&self.shared)
+    }
+
     /// The HTTP routes of the connected accounts.
     pub fn routes(&self) -> Routes {
         self.shared.routes.clone()
+    }
+
+    /// Names besides loopback ones under which the HTTP listener may be addressed.
+    pub fn hosts(&self) -> &[String] {
+        &self.shared.hosts
     }
 
     /// How the accounts are doing.
@@ -183,9 +225,25 @@ impl Gateway {
         &self.shared.store
     }
 
+    /// What was seen in this run and left no row, as far as it is remembered and a clue leads to it, the
+    /// newest first.
+    pub fn glimpses(&self, clue: &Clue, limit: usize) -> Vec<Glimpse> {
+        self.shared.glimpses.of(clue, limit)
+    }
+
+    /// What passed on each account in this run.
+    pub fn tallies(&self) -> BTreeMap<AccountId, Tally> {
+        self.shared.tallies.all()
+    }
+
     /// When this run began.
     pub fn started(&self) -> Timestamp {
         self.shared.started
+    }
+
+    /// For how long it runs, whatever the wall clock says.
+    pub fn uptime(&self) -> Duration {
+        self.shared.clock.mark().since(self.shared.began)
     }
 
     /// The time.
@@ -218,9 +276,58 @@ impl Gateway {
     ) -> Result<Paired, PairError> {
         let found = self.shared.accounts.get(account).filter(|account| account.is_platforms());
         match found {
-            Some(account) => pairing::wish(&self.shared, account, wish, by).await,
+            Some(account) => pairing::wish(&self.shared, &account, wish, by).await,
             None => Err(PairError::NoAccount(account.to_string())),
         }
+    }
+
+    /// Disconnects an account until somebody says that it is to go on, or connects it at once, in the name
+    /// of somebody. That holds for the next run, too. One that waits or has failed is tried at once.
+    pub async fn pause(
+        &self,
+        account: &AccountId,
+        pause: Pause,
+        by: &str,
+    ) -> Result<(), PauseError> {
+        pausing::order(&self.shared, account, pause, by).await
+    }
+
+    /// Connects an account that is set up like this: one more, or one that runs, whose present connection
+    /// ends first. One that is paused stays so. What waits for the account goes on.
+    pub fn put_account(&self, plan: AccountPlan) {
+        accounts::put(&self.shared, plan);
+    }
+
+    /// Sets an account up as it was before, because it does not work with its new settings, and tells the
+    /// operator on another account.
+    pub async fn take_back(&self, before: AccountPlan, problem: &str) {
+        let id = before.id.clone();
+        self.put_account(before);
+        let text = format!(
+            "`{id}` does not work with its new settings ({}), so it is back to its old ones.",
+            talaria_render::literal(problem)
+        );
+        alarm::tell(&self.shared, &id, text).await;
+    }
+
+    /// Disconnects an account that is not configured any more, and lets go of its credentials when that is
+    /// done. What has to be delivered on it and what nobody has answered wait until it is put back.
+    pub fn drop_account(&self, account: &AccountId) {
+        if let Some(account) = self.shared.accounts.get(account) {
+            account.order(|_| supervise::Course::Gone);
+        }
+    }
+
+    /// Waits until an account was tried since it was last put, paused or resumed, or is disconnected since it
+    /// was dropped, for so long at most; says how it is doing.
+    pub async fn tried(&self, account: &AccountId, within: Duration) -> Option<AccountState> {
+        let account = self.shared.accounts.known(account)?;
+        tokio::select! {
+            biased;
+            () = account.tried() => {}
+            () = self.shared.clock.sleep(within) => {}
+        }
+        Some(account.state())
     }
 
     /// Listens to these senders on an account from the next event on. What others have said and nobody
@@ -244,27 +351,30 @@ impl Gateway {
         *self.shared.agent.write().unwrap_or_else(PoisonError::into_inner) = agent;
     }
 
-    /// Stops: nothing more is taken in, turns in hand get `grace` to finish, and what is not
-    /// finished then goes on in the next run.
+    /// Completes when a task of this gateway has run: its threads are not all stuck.
+    pub async fn breathes(&self) {
+        self.shared.tasks.breathe().await;
+    }
+
+    /// Everything that is in hand, without what anybody said.
+    pub fn dump(&self) -> Dump {
+        dump::dump(&self.shared)
+    }
+
+    /// The turns that work at the moment.
+    pub fn working_turns(&self) -> Vec<WorkingTurn> {
+        self.shared.turns.all()
+    }
+
+    /// Ends. No turn begins any more, turns in hand get some time to finish, and what is not finished then
+    /// goes on in the next run. What is said meanwhile is taken in.
+    pub async fn drain(&self, how: Drain) -> Drained {
+        drain::drain(&self.shared, how).await
+    }
+
+    /// Ends, with so much time for turns in hand.
     pub async fn stop(&self, grace: Duration) {
-        let shared = &self.shared;
-        shared.intake_closed.cancel();
-        let quiet = async {
-            while shared.turns_in_hand() > 0 || shared.chats.busy() {
-                shared.clock.sleep(Duration::from_millis(20)).await;
-            }
-        };
-        tokio::select! {
-            biased;
-            () = quiet => {}
-            () = shared.clock.sleep(grace) => {
-                tracing::info!(turns = shared.turns_in_hand(), "leaving turns for the next run");
-            }
-        }
-        shared.tasks.stop().await;
-        if let Err(error) = shared.store.close().await {
-            tracing::warn!(%error, "the store could not be closed; the next run will check it");
-        }
+        self.drain(Drain::within(grace)).await;
     }
 }
 

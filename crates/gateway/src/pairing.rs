@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    AccountId, Act, Address, Content, Inbound, InboundKind, Outbound, OutboundId, SenderId,
-    SessionId, Timestamp,
+    AccountId, Act, Address, Content, Outbound, OutboundId, SenderId, SessionId, Timestamp,
 };
-use talaria_session::pairing::{Answer, Chance, GuestBook, PairingRequest, Refusal, Silence};
-use talaria_session::{PairWish, Reach, Rule};
+use talaria_session::pairing::{Chance, GuestBook, PairingRequest, Refusal};
+use talaria_session::{PairWish, Reach};
 use talaria_store::{AuditDeed, Audited, GuestChange, Guests, Store, StoreError, Swap};
 
 use crate::accounts::ConnectedAccount;
@@ -60,14 +59,14 @@ pub enum PairError {
 }
 
 /// A change to a book, and what is written with it.
-struct Edit<T> {
-    answer: T,
-    outbox: Vec<Outbound>,
-    audited: Vec<Audited>,
+pub(crate) struct Edit<T> {
+    pub(crate) answer: T,
+    pub(crate) outbox: Vec<Outbound>,
+    pub(crate) audited: Vec<Audited>,
 }
 
 impl<T> Edit<T> {
-    fn of(answer: T) -> Self {
+    pub(crate) fn of(answer: T) -> Self {
         Self { answer, outbox: Vec::new(), audited: Vec::new() }
     }
 }
@@ -119,7 +118,7 @@ fn wished(
                 let PairingRequest { sender, name, at, .. } = request;
                 Edit {
                     answer: Ok(Paired::LetIn { sender, name, reach: *reach }),
-                    outbox: vec![letter(chance, at, WELCOME.to_owned())],
+                    outbox: vec![letter(PAIRING, chance, at, WELCOME.to_owned())],
                     audited: vec![audited(AuditDeed::LetIn, subject, &detail)],
                 }
             }
@@ -159,7 +158,7 @@ fn wished(
 }
 
 /// Changes the book of an account. A change that changes nothing is not written.
-async fn swap<T>(
+pub(crate) async fn swap<T>(
     store: &dyn Store,
     account: &AccountId,
     at: Timestamp,
@@ -196,7 +195,7 @@ pub(crate) async fn wish(
 ) -> Result<Paired, PairError> {
     let _one_at_a_time = account.pairing.lock().await;
     let (store, now) = (shared.store.as_ref(), shared.clock.now());
-    let done = carry_out(store, &account.plan.id, wish, by, chance(shared), now).await;
+    let done = carry_out(store, &account.id, wish, by, chance(shared), now).await;
     match done {
         Ok((paired, guests, outbox)) => {
             account.set_guests(guests);
@@ -210,125 +209,62 @@ pub(crate) async fn wish(
     }
 }
 
-/// Somebody who is not let in has said something in a direct chat.
-pub(crate) async fn heard(shared: &Arc<Shared>, account: &ConnectedAccount, inbound: &Inbound) {
-    let InboundKind::Said(message) = &inbound.kind else { return };
-    let (from, to) = (&inbound.from, &inbound.to);
-    let strangers = account.strangers();
-    if account.is_deaf_to(&from.id, &message.text, shared.clock.now()) {
-        return;
-    }
-    let _one_at_a_time = account.pairing.lock().await;
-    let (now, chance) = (shared.clock.now(), chance(shared));
-    let id = &account.plan.id;
-    let edit = |book: &mut GuestBook| {
-        let answer = book.said((from, to), &message.text, strangers, chance, now);
-        let say = |text: String| commits::parts(shared, letter(chance, to.clone(), text));
-        let record = |deed, actor: String, detail: &str| {
-            vec![Audited {
-                actor,
-                deed,
-                subject: principal(id, &from.id),
-                detail: detail.to_owned(),
-            }]
-        };
-        match &answer {
-            Answer::Code(code) => {
-                let text = format!(
-                    "I do not know you yet. Your pairing code is `{code}`; it is good for an hour. \
-                     The operator of this gateway lets you in with\n\n`talaria pair approve {id} {code}`"
-                );
-                Edit { outbox: say(text), ..Edit::of(answer) }
-            }
-            Answer::Full => Edit { outbox: say(FULL.to_owned()), ..Edit::of(answer) },
-            Answer::LetIn(grant) => Edit {
-                outbox: say(WELCOME.to_owned()),
-                audited: record(
-                    AuditDeed::LetIn,
-                    grant.by.clone(),
-                    "said a code that was handed on",
-                ),
-                ..Edit::of(answer)
-            },
-            Answer::Silence(Silence::Void) => Edit {
-                audited: record(
-                    AuditDeed::LockedOut,
-                    principal(id, &from.id),
-                    "too many wrong codes: all that were out are void",
-                ),
-                ..Edit::of(answer)
-            },
-            Answer::Silence(_) => Edit::of(answer),
-        }
+/// Says something outside of any conversation. It is durable when this returns.
+pub(crate) async fn post(
+    shared: &Arc<Shared>,
+    to: Address,
+    text: String,
+) -> Result<(), StoreError> {
+    let id = to.account.clone();
+    let account = shared.accounts.get(&id);
+    let _one_at_a_time = match &account {
+        Some(account) => Some(account.pairing.lock().await),
+        None => None,
     };
-    match swap(shared.store.as_ref(), id, now, edit).await {
-        Ok((answer, guests, outbox)) => {
-            tracing::info!(account = %id, sender = %from.id, came = came(&answer), "not known");
-            account.set_guests(guests);
-            crate::chats::offer(shared, outbox, None);
-        }
-        Err(error) => {
-            tracing::warn!(account = %id, %error, "nobody can be let in at the moment");
-            read_again(shared, account).await;
-            // What the store denies it may have written all the same.
-            crate::chats::look(shared, to.clone());
-        }
+    let parts = commits::parts(shared, letter(NOTICE, chance(shared), to, text));
+    // Written with a guest book that stays as it is: what stands in the outbox of no session has no other
+    // place to be written with.
+    let edit = |_: &mut GuestBook| Edit { outbox: parts.clone(), ..Edit::of(()) };
+    let now = shared.clock.now();
+    let ((), guests, outbox) = swap(shared.store.as_ref(), &id, now, edit).await?;
+    if let Some(account) = &account {
+        account.set_guests(guests);
     }
-}
-
-/// Somebody has come for the first time whom a list lets in. It is recorded once for each of them; what
-/// cannot be written is tried with the next thing they say.
-pub(crate) async fn met(
-    shared: &Shared,
-    account: &ConnectedAccount,
-    sender: &SenderId,
-    rule: Rule,
-) {
-    let _one_at_a_time = account.pairing.lock().await;
-    let id = &account.plan.id;
-    let edit = |book: &mut GuestBook| {
-        let record = || Audited {
-            actor: "configuration".to_owned(),
-            deed: AuditDeed::LetIn,
-            subject: principal(id, sender),
-            detail: rule.reason().to_owned(),
-        };
-        Edit { audited: book.meet(sender).then(record).into_iter().collect(), ..Edit::of(()) }
-    };
-    match swap(shared.store.as_ref(), id, shared.clock.now(), edit).await {
-        Ok(((), guests, _)) => account.set_guests(guests),
-        Err(error) => tracing::warn!(account = %id, %error, "who was let in is not recorded yet"),
-    }
+    crate::chats::offer(shared, outbox, None);
+    Ok(())
 }
 
 /// Takes up what the store knows. Where it does not answer, what was known stays.
-async fn read_again(shared: &Shared, account: &ConnectedAccount) {
-    if let Ok(guests) = shared.store.guests(&account.plan.id).await {
+pub(crate) async fn read_again(shared: &Shared, account: &ConnectedAccount) {
+    if let Ok(guests) = shared.store.guests(&account.id).await {
         account.set_guests(guests);
     }
 }
 
-fn chance(shared: &Shared) -> Chance {
+pub(crate) fn chance(shared: &Shared) -> Chance {
     let mut chance = [0; 32];
     (shared.entropy)(&mut chance);
     Chance(chance)
 }
 
 /// What a person is told who has been let in.
-const WELCOME: &str = "Paired! You are let in; say what you need.";
+pub(crate) const WELCOME: &str = "Paired! You are let in; say what you need.";
 
-/// What a person is told who has to come again.
-const FULL: &str = "Too many people ask to be let in at the moment. Try again in an hour.";
+/// How the ids of what is said about pairing begin where no row led to it.
+pub(crate) const PAIRING: &str = "pairing_";
 
-/// Something said outside of any conversation.
-fn letter(Chance(chance): Chance, to: Address, text: String) -> Outbound {
+/// How the ids of what is said to the operator outside of any conversation begin.
+const NOTICE: &str = "notice_";
+
+/// Something said outside of any conversation. How its id begins tells what it is about.
+pub(crate) fn letter(about: &str, Chance(chance): Chance, to: Address, text: String) -> Outbound {
     let name: String = chance[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    let session = SessionId::new(format!("pairing_{name}")).expect("hex digits are an id");
+    let session = SessionId::new(format!("{about}{name}")).expect("digits are an id");
     let id = OutboundId { session, delivery: 1, part: 0 };
     Outbound { id, to, act: Act::Post(Content::text(text)) }
 }
 
-fn principal(account: &AccountId, sender: &SenderId) -> String {
+pub(crate) fn principal(account: &AccountId, sender: &SenderId) -> String {
     format!("{account}:{sender}")
 }
 
@@ -336,19 +272,6 @@ const fn told(reach: Reach) -> &'static str {
     match reach {
         Reach::Direct => "in direct chats",
         Reach::Everywhere => "everywhere",
-    }
-}
-
-const fn came(answer: &Answer) -> &'static str {
-    match answer {
-        Answer::Code(_) => "was given a code",
-        Answer::Full => "too many ask",
-        Answer::LetIn(_) => "is let in",
-        Answer::Silence(Silence::Unwelcome) => "is ignored",
-        Answer::Silence(Silence::Lately | Silence::Crowded) => "was answered lately",
-        Answer::Silence(Silence::Locked | Silence::Barred) => "is locked out",
-        Answer::Silence(Silence::Wrong) => "said a wrong code",
-        Answer::Silence(Silence::Void) => "said one wrong code too many",
     }
 }
 

@@ -11,6 +11,7 @@ use talaria_store::{Found, Life, Named, Owner, SearchScope, Spoken, StoreError, 
 
 use crate::accounts::{self, AccountState};
 use crate::pairing;
+use crate::pausing::PauseError;
 use crate::shared::Shared;
 use crate::spending::Tab;
 use crate::tasks::{Panicked, calm};
@@ -113,6 +114,14 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
             Told::Text(history(&entries, last))
         }
         Request::Platforms => Told::Text(platforms(shared)),
+        Request::Platform { account, pause } => {
+            let by = format!("{}:{}", asking.key.account, asking.from.id);
+            let done = match AccountId::new(account.as_str()) {
+                Ok(id) => crate::pausing::order(shared, &id, *pause, &by).await,
+                Err(_) => Err(PauseError::NoAccount(account.clone())),
+            };
+            Told::Text(crate::pausing::sentence(done, account, *pause))
+        }
         Request::SetHome => said(steward.set_home(&asking.at).await.map(|()| HOME.into())),
         Request::Reload => said(steward.reload().await),
         Request::Restart => match steward.restart().await {
@@ -146,8 +155,8 @@ async fn pair(
         return Ok(Told::Text(text));
     };
     let by = format!("{}:{}", asking.key.account, asking.from.id);
-    let done = pairing::wish(shared, account, wish, &by).await;
-    Ok(Told::Text(pairing::sentence(done, &account.plan.id, shared.clock.now())?))
+    let done = pairing::wish(shared, &account, wish, &by).await;
+    Ok(Told::Text(pairing::sentence(done, &account.id, shared.clock.now())?))
 }
 
 /// What a home is good for.
@@ -284,11 +293,17 @@ fn platforms(shared: &Shared) -> String {
             AccountState::Connecting => "connecting".into(),
             AccountState::Connected => "connected".into(),
             AccountState::Waiting { reason } => format!("not connected: {reason}"),
-            AccountState::Contested { problem, hint } | AccountState::Refused { problem, hint } => {
-                format!("{problem}; {hint}")
-            }
+            AccountState::Deaf { reason } => format!("deaf, being connected anew: {reason}"),
+            AccountState::Paused => "paused; `/platforms resume` lets it go on".into(),
+            AccountState::Contested { problem, hint }
+            | AccountState::Refused { problem, hint }
+            | AccountState::Fatal { problem, hint } => format!("{problem}; {hint}"),
         };
-        format!("- {} ({}): {state}", status.id, status.platform)
+        let mute = match status.mute {
+            Some((_, reason)) => format!("; nothing gets through: {reason}"),
+            None => String::new(),
+        };
+        format!("- {} ({}): {state}{mute}", status.id, status.platform)
     };
     accounts::statuses(shared).into_iter().map(line).collect::<Vec<_>>().join("\n")
 }

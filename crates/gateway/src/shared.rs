@@ -1,12 +1,11 @@
 //! What every part of a running gateway holds on to.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use talaria_agent::Privacy;
-use talaria_clock::Clock;
+use talaria_clock::{Clock, Mark};
 use talaria_model::{AccountId, Address, Capabilities, Timestamp};
 use talaria_platform::{Bursts, FileStore, Surface};
 use talaria_session::{Rules, Scope, SessionKey};
@@ -18,17 +17,21 @@ use crate::accounts::Accounts;
 use crate::backoff::Spread;
 use crate::chats::Chats;
 use crate::expiry::Finalizer;
+use crate::glimpses::Glimpses;
 use crate::hearing::{Hearing, Listens};
 use crate::lanes::Lanes;
 use crate::manner::{Growth, Manner};
 use crate::open_questions::OpenQuestions;
 use crate::owed::Owed;
 use crate::pairing::Entropy;
+use crate::passing::{Follower, Tallies};
 use crate::shares::Shares;
 use crate::speaking::Speaking;
 use crate::spending::Counters;
 use crate::steward::Steward;
 use crate::tasks::Tasks;
+use crate::turns::Turns;
+use crate::watching::Watcher;
 use crate::{AccountPlan, AgentSlot, Parts};
 
 /// What is bounded by how much.
@@ -95,6 +98,8 @@ pub(crate) struct Shared {
     pub(crate) entropy: Entropy,
     pub(crate) privacy: Privacy,
     pub(crate) steward: Arc<dyn Steward>,
+    pub(crate) watcher: Arc<dyn Watcher>,
+    pub(crate) follower: Arc<dyn Follower>,
     pub(crate) finalizers: Vec<Arc<dyn Finalizer>>,
     pub(crate) hearing: Option<Hearing>,
     pub(crate) speaking: Option<Speaking>,
@@ -110,23 +115,35 @@ pub(crate) struct Shared {
     pub(crate) owed: Owed,
     pub(crate) open_questions: OpenQuestions,
     pub(crate) turn_permits: Arc<Semaphore>,
-    pub(crate) turns: AtomicUsize,
+    pub(crate) turns: Turns,
+    pub(crate) glimpses: Glimpses,
+    pub(crate) tallies: Tallies,
     pub(crate) routes: Routes,
     pub(crate) tasks: Tasks,
+    /// No turn begins any more.
+    pub(crate) draining: CancellationToken,
     pub(crate) intake_closed: CancellationToken,
     pub(crate) started: Timestamp,
+    /// The same on the clock that never jumps.
+    pub(crate) began: Mark,
     pub(crate) spread: Spread,
 }
 
 impl Shared {
     pub(crate) fn new(parts: Parts, started: Timestamp) -> Arc<Self> {
         let Parts { store, agent, clock, files, accounts, hosts, scope, rules, limits, .. } = parts;
-        let Parts { privacy, steward, finalizers, ears, mouth, entropy, .. } = parts;
+        let Parts { privacy, steward, watcher, follower, finalizers, ears, mouth, entropy, .. } =
+            parts;
+        let paused = steward.paused();
         let is_operators = |plan: &&AccountPlan| plan.access.reads_others();
+        let began = clock.mark();
         Arc::new(Self {
+            began,
             entropy,
             privacy,
             steward,
+            watcher,
+            follower,
             finalizers,
             hearing: ears.map(Hearing::new),
             speaking: mouth.map(Speaking::new),
@@ -144,33 +161,36 @@ impl Shared {
             rules,
             shares: Arc::new(Shares::new(limits.sender_files)),
             limits,
-            accounts: Accounts::new(accounts),
+            accounts: Accounts::new(accounts, &paused),
             counters: Counters::new(),
             lanes: Lanes::new(limits.turns_at_once),
             chats: Chats::default(),
             owed: Owed::default(),
             open_questions: OpenQuestions::default(),
             turn_permits: Arc::new(Semaphore::new(limits.turns_at_once)),
-            turns: AtomicUsize::new(0),
+            turns: Turns::default(),
+            glimpses: Glimpses::default(),
+            tallies: Tallies::default(),
             routes: Routes::default(),
             tasks: Tasks::default(),
+            draining: CancellationToken::new(),
             intake_closed: CancellationToken::new(),
             started,
             spread: Spread::new(started),
         })
     }
 
-    /// What an account can do, whether it is connected or not. An account that is no longer
-    /// configured can do the least.
+    /// What an account can do, whether it is connected or not. One that was taken out can do what it could;
+    /// one that nobody knows can do the least.
     pub(crate) fn capabilities(&self, at: &Address) -> Capabilities {
-        let account = self.accounts.get(&at.account);
+        let account = self.accounts.known(&at.account);
         account.map_or(Capabilities::PLAIN, |account| account.capabilities(at.chat.kind))
     }
 
     /// How an account speaks.
     pub(crate) fn manner(&self, at: &Address) -> Arc<Manner> {
-        let account = self.accounts.get(&at.account);
-        account.map(|account| account.plan.manner.clone()).unwrap_or_default()
+        let account = self.accounts.known(&at.account);
+        account.map(|account| account.plan().manner.clone()).unwrap_or_default()
     }
 
     /// How an answer grows in a chat.
@@ -181,14 +201,14 @@ impl Shared {
     /// What applies to a session. One whose account is no longer configured has the usual rules.
     pub(crate) fn rules_for(&self, key: &SessionKey) -> Arc<Rules> {
         let account = self.accounts.get(&key.account);
-        let own = account.and_then(|account| account.plan.rules.get(&key.kind));
-        own.unwrap_or(&self.rules).clone()
+        let own = account.and_then(|account| account.plan().rules.get(&key.kind).cloned());
+        own.unwrap_or_else(|| self.rules.clone())
     }
 
     /// How what people send as one is delivered in parts to a session.
     pub(crate) fn bursts_for(&self, key: &SessionKey) -> Bursts {
         let account = self.accounts.get(&key.account);
-        account.map_or(Bursts::NONE, |account| account.plan.account.spec.bursts)
+        account.map_or(Bursts::NONE, |account| account.plan().account.spec.bursts)
     }
 
     /// Which recordings are written down before their session hears of them.
@@ -196,8 +216,9 @@ impl Shared {
         self.hearing.as_ref().map_or(Listens::Never, Hearing::listens)
     }
 
-    pub(crate) fn turns_in_hand(&self) -> usize {
-        self.turns.load(Ordering::Relaxed)
+    /// Whether the gateway is ending, so that no turn begins.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
     }
 }
 

@@ -9,13 +9,16 @@ use crate::shared::Shared;
 pub(crate) fn of(shared: &Shared, session: &Session, start: &Start) -> Situation {
     let account = shared.accounts.get(&start.to.account);
     let platform = match account {
-        Some(account) => PlatformFacts {
-            title: account.plan.account.spec.label.to_owned(),
-            name: account.plan.account.spec.name.to_owned(),
-            can: account.capabilities(start.to.chat.kind),
-            note: account.plan.account.spec.note.map(str::to_owned),
-            ids: account.plan.account.spec.ids,
-        },
+        Some(account) => {
+            let spec = account.plan().account.spec;
+            PlatformFacts {
+                title: spec.label.to_owned(),
+                name: spec.name.to_owned(),
+                can: account.capabilities(start.to.chat.kind),
+                note: spec.note.map(str::to_owned),
+                ids: spec.ids,
+            }
+        }
         None => Situation::at(start.to.clone()).platform,
     };
     Situation {

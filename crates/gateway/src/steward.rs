@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use talaria_agent::Home;
-use talaria_model::Address;
+use talaria_model::{AccountId, Address};
+use talaria_session::Pause;
 
 /// What only the process around a gateway knows or can do. Every refusal is a whole sentence for the
 /// person who asked.
@@ -19,6 +20,15 @@ pub trait Steward: Send + Sync {
 
     /// Makes a chat the place for what nobody asked for in a chat.
     async fn set_home(&self, at: &Address) -> Result<(), String>;
+
+    /// The accounts that are not to be connected before somebody says so.
+    fn paused(&self) -> Vec<AccountId>;
+
+    /// Writes down whether an account is to be connected, for this run and the next.
+    async fn keep_paused(&self, account: &AccountId, pause: Pause) -> Result<(), String>;
+
+    /// A text without what must not be said: tokens and keys.
+    fn discreet(&self, text: &str) -> String;
 
     /// Reads the configuration again; says what came of it.
     async fn reload(&self) -> Result<String, String>;
@@ -49,6 +59,18 @@ impl Steward for NoSteward {
 
     async fn set_home(&self, _: &Address) -> Result<(), String> {
         Err("I cannot remember a home here.".into())
+    }
+
+    fn paused(&self) -> Vec<AccountId> {
+        Vec::new()
+    }
+
+    async fn keep_paused(&self, _: &AccountId, _: Pause) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn discreet(&self, text: &str) -> String {
+        text.to_owned()
     }
 
     async fn reload(&self) -> Result<String, String> {

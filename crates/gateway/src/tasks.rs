@@ -14,7 +14,7 @@ use crate::shared::Shared;
 /// How often old rows are forgotten.
 const MAINTENANCE: Duration = Duration::from_secs(60 * 60);
 
-/// Every task of a gateway. All of them end when the gateway stops.
+/// Every task of a gateway, or of what goes on beside it. All of them end when it stops.
 #[derive(Default)]
 pub(crate) struct Tasks {
     tracker: TaskTracker,
@@ -22,19 +22,38 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Runs `task` until it is done or the gateway stops.
+    /// Runs `task` until it is done or all of them stop.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stopped = Box::pin(self.stopped.clone().cancelled_owned());
         // Not an async block, which would hold the task twice: as what it was given and as what it
         // waits for. There are thousands of tasks.
-        let task = future::select(stopped, Box::pin(task)).map(drop);
+        let task = AssertUnwindSafe(Box::pin(task)).catch_unwind().map(|ended| {
+            if ended.is_err() {
+                tracing::error!("a task panicked; the others go on");
+            }
+        });
+        let task = future::select(stopped, task).map(drop);
         #[expect(clippy::disallowed_methods, reason = "this is the one place")]
         tokio::spawn(self.tracker.track_future(task));
     }
 
-    /// Ends every task at its next pause and waits until they are gone.
-    pub(crate) async fn stop(&self) {
+    /// Completes when a task has run, or none will any more.
+    pub(crate) async fn breathe(&self) {
+        let (breathed, breath) = tokio::sync::oneshot::channel();
+        self.spawn(async move {
+            let _ = breathed.send(());
+        });
+        let _ = breath.await;
+    }
+
+    /// Ends every task at its next pause.
+    pub(crate) fn cancel(&self) {
         self.stopped.cancel();
+    }
+
+    /// The same, and waits until they are gone.
+    pub(crate) async fn stop(&self) {
+        self.cancel();
         self.tracker.close();
         self.tracker.wait().await;
     }

@@ -1,6 +1,5 @@
 //! One turn of the agent: drives it, makes what it does durable, passes on what it is told.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use crate::marks::{self, Marking};
 use crate::preview::{Live, Past, Shown, said_in};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
+use crate::turns::InHand;
 
 /// How long an agent has to stop by itself. People expect a stop within a second.
 const STOP_GRACE: Duration = Duration::from_millis(700);
@@ -120,6 +120,8 @@ pub(crate) fn start(shared: &Arc<Shared>, lane: Arc<Lane>, beginning: Beginning)
     };
     let (stopped, abandoned) = (handle.stopped.clone(), handle.abandoned.clone());
     let (durable, written) = (handle.durable.clone(), handle.written.clone());
+    // Before there is a task that somebody might not wait for. A turn whose question is open does not work.
+    let in_hand = start.asked.is_none().then(|| InHand::new(shared, &start.turn, &start.to));
     let task = {
         let shared = shared.clone();
         async move {
@@ -136,6 +138,7 @@ pub(crate) fn start(shared: &Arc<Shared>, lane: Arc<Lane>, beginning: Beginning)
                 written,
                 durable,
                 stopped,
+                in_hand,
                 refused,
             };
             let run = async {
@@ -154,22 +157,6 @@ pub(crate) fn start(shared: &Arc<Shared>, lane: Arc<Lane>, beginning: Beginning)
     };
     shared.tasks.spawn(task);
     handle
-}
-
-/// Counts a turn while it works. One that waits for a person does not hold up an ending.
-struct InHand(Arc<Shared>);
-
-impl InHand {
-    fn new(shared: &Arc<Shared>) -> Self {
-        shared.turns.fetch_add(1, Ordering::Relaxed);
-        Self(shared.clone())
-    }
-}
-
-impl Drop for InHand {
-    fn drop(&mut self) {
-        self.0.turns.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// A place among the turns that may run at once.
@@ -192,6 +179,8 @@ struct InProgress {
     stopped: CancellationToken,
     /// Why its agent is not asked at all.
     refused: Option<Failure>,
+    /// That it works, until it has a place to do that.
+    in_hand: Option<InHand>,
 }
 
 impl InProgress {
@@ -308,8 +297,10 @@ impl InProgress {
     }
 
     /// Waits for a place among the turns that may run at once.
-    async fn place(&self) -> Place {
-        let _in_hand = InHand::new(&self.shared);
+    async fn place(&mut self) -> Place {
+        let Start { turn, to, .. } = &self.start;
+        let in_hand = self.in_hand.take();
+        let _in_hand = in_hand.unwrap_or_else(|| InHand::new(&self.shared, turn, to));
         Place { _permit: self.shared.turn_permits.clone().acquire_owned().await.ok(), _in_hand }
     }
 

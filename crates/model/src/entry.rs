@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Approval, CallId, Choice, Cost, FileRef, MessageId, OutboundId, Sender, Timestamp, TurnId,
+    Approval, CallId, Choice, Cost, Digest, Failure, FileRef, MessageId, OutboundId, Sender,
+    Timestamp, TurnId,
 };
 
 /// One entry of a transcript. Entries are appended, never changed.
@@ -18,6 +19,48 @@ pub struct Entry {
     pub turn: Option<TurnId>,
     /// What it says.
     pub body: EntryBody,
+    /// Why the gateway said something else than an answer, where somebody may ask for that later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Because>,
+}
+
+/// Why the gateway says something that is no answer, or not a whole one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    /// The command is for administrators, and whoever gave it is none.
+    NotAllowed,
+    /// There is no such command.
+    NoSuchCommand,
+    /// A hook decided about the command.
+    Hook,
+    /// What was to be done needs somebody's approval; the digest of what exactly that is.
+    Approval(Digest),
+    /// Somebody asked it to stop.
+    Stopped,
+    /// It took too long.
+    TimedOut,
+    /// Nothing was heard of it for too long.
+    Silent,
+    /// The model kept calling tools.
+    TooManySteps,
+    /// A budget is used up.
+    OverBudget,
+    /// The model gave no usable answer.
+    Model,
+}
+
+impl From<&Failure> for Because {
+    fn from(failure: &Failure) -> Self {
+        match failure {
+            Failure::Stopped => Self::Stopped,
+            Failure::TimedOut { .. } => Self::TimedOut,
+            Failure::Silent { .. } => Self::Silent,
+            Failure::TooManySteps { .. } => Self::TooManySteps,
+            Failure::OverBudget(_) => Self::OverBudget,
+            Failure::Model(_) => Self::Model,
+        }
+    }
 }
 
 /// What an entry says.

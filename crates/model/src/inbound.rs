@@ -85,6 +85,9 @@ pub struct Message {
     /// What others said in the chat since we were last spoken to, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overheard: Vec<Overheard>,
+    /// What is answered in our place, because somebody who was asked about it wants that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<String>,
     /// What the agent is to know in this chat, from the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel_prompt: Option<String>,

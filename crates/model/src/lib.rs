@@ -36,7 +36,7 @@ pub use capabilities::{
 pub use content::{Choice, Content, Notify, Reading};
 pub use cost::{Cost, CostStatus};
 pub use effort::{Effort, UnknownEffort};
-pub use entry::{Entry, EntryBody, Extent, Question, ToolCall, Usage};
+pub use entry::{Because, Entry, EntryBody, Extent, Question, ToolCall, Usage};
 pub use file::{FileRef, Shown};
 pub use id::{
     AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, SenderId,

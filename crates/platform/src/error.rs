@@ -113,6 +113,15 @@ pub enum ConnectError {
         /// What to do about it.
         hint: String,
     },
+    /// It will never work as it is configured. It is not tried again before somebody changes that, or says
+    /// that it is to be tried.
+    #[error("{problem}")]
+    Fatal {
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        hint: String,
+    },
 }
 
 /// Why a connected account stopped being heard.
@@ -122,6 +131,13 @@ pub enum LinkError {
     #[error("connection lost: {reason}")]
     Lost {
         /// What happened.
+        reason: String,
+    },
+    /// It is connected and not heard: by the platform's own account something waits for us that does not
+    /// come. Only another connection helps.
+    #[error("connected, but deaf: {reason}")]
+    Deaf {
+        /// How that is known.
         reason: String,
     },
     /// Somebody else is connected in our place, and a human has to decide for one of the two.

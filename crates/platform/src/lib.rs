@@ -17,7 +17,7 @@ pub use desk::{Asking, CodeOut, Decided, Decision, Desk, DeskError, Guest, Lobby
 pub use error::{ConnectError, Fate, LinkError, SendError};
 pub use link::{
     Ack, Arrival, Arrivals, Batch, Committed, Cursor, FetchError, Found, Incoming, Library, Link,
-    Outgoing, Surroundings, Verdict,
+    Outgoing, Pulse, Surroundings, Verdict,
 };
 pub use lower::{lower, plainly};
 pub use menu::{MenuItem, Offered};

@@ -1,6 +1,7 @@
 //! A connected account: what it hears and how it is spoken to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -17,6 +18,24 @@ pub struct Link {
     pub outgoing: Arc<dyn Outgoing>,
     /// How files are fetched that came with messages, on platforms that keep them.
     pub library: Option<Arc<dyn Library>>,
+    /// What tells that it is still heard.
+    pub pulse: Pulse,
+}
+
+/// What tells that a connected account is still heard, although nobody says anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulse {
+    /// Something arrives at least this often while it is heard, if only [`Arrival::Alive`]: a poll that
+    /// came to its end, a heartbeat that was acknowledged, the platform's word that nothing waits for us.
+    /// What we send proves nothing.
+    Within(Duration),
+    /// Nothing. People reach us on this machine, or the platform has no sign of life.
+    Unknown,
+}
+
+impl Pulse {
+    /// What a platform promises that gives a sign of life every half minute or so.
+    pub const USUAL: Self = Self::Within(Duration::from_secs(60));
 }
 
 /// How events reach us.

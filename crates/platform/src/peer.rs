@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Whoever shares limits: one address of IPv4 however it is written, or one network of IPv6, because
 /// whoever has one address there has as many as they like.
 ///
-/// It is put into the extensions of every request that came over a network. It limits; it never lets
-/// anybody in.
+/// It is put into the extensions of every request that came over a network. It limits; by itself it never
+/// lets anybody in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Peer(IpAddr);
 
@@ -21,6 +21,11 @@ impl Peer {
             }
             address => address,
         })
+    }
+
+    /// Whether they are on this machine.
+    pub fn is_loopback(self) -> bool {
+        self.0.is_loopback()
     }
 }
 

@@ -283,10 +283,10 @@ impl From<SettingsError> for ConnectError {
         match error {
             SettingsError::Unreadable { problem } => {
                 let hint = "`talaria config check` tells more".into();
-                Self::Refused { problem, hint }
+                Self::Fatal { problem, hint }
             }
             SettingsError::Unusable { setting, problem, hint } => {
-                Self::Refused { problem: format!("{setting} {problem}"), hint }
+                Self::Fatal { problem: format!("{setting} {problem}"), hint }
             }
         }
     }

@@ -9,7 +9,7 @@ use talaria_model::{
     SenderId, Seq, SessionId, Standing, Task, Timestamp, TurnId, Usage, Word,
 };
 
-use crate::life::ResetReason;
+use crate::life::{ResetReason, ResumeReason};
 use crate::{Authority, Mark, Preferences, Reach, SessionKey, Speaker};
 
 /// What a session is told. Everything that concerns a session comes as one of these.
@@ -74,11 +74,27 @@ pub enum Event {
     },
     /// The moment that `Session::wake_at` named has come.
     Woke,
+    /// The process is about to end without having finished the turn in hand. The next one goes on with it.
+    Leaving {
+        /// What for.
+        reason: ResumeReason,
+        /// Whether people are told.
+        farewell: Farewell,
+    },
     /// The process has started again.
     Restarted {
         /// How it had ended.
         ended: Ended,
     },
+}
+
+/// Whether people are told that the process ends before they are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Farewell {
+    /// They are.
+    Said,
+    /// They are not: they have hardly waited yet, or nobody could tell them.
+    Unsaid,
 }
 
 /// How the process before this one ended.
@@ -295,6 +311,13 @@ pub enum Request {
     },
     /// How it stands with the platforms.
     Platforms,
+    /// Connect an account, or do not.
+    Platform {
+        /// Which.
+        account: String,
+        /// What is to become of it.
+        pause: Pause,
+    },
     /// Make this chat the home of its account.
     SetHome,
     /// Read the configuration again.
@@ -312,6 +335,16 @@ pub enum Request {
         /// What is to be done.
         wish: PairWish,
     },
+}
+
+/// Whether an account is to be connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pause {
+    /// Not before somebody says so.
+    Pause,
+    /// From here on.
+    Resume,
 }
 
 /// What is to be done about who is let in.

@@ -269,6 +269,7 @@ pub(crate) fn resume_note(reason: ResumeReason, during: During) -> String {
     let cut = cut(during);
     let end = match reason {
         ResumeReason::ShutdownTimeout => "shutdown",
+        ResumeReason::RestartTimeout => "restart",
         ResumeReason::RestartInterrupted => "crash",
     };
     format!(

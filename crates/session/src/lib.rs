@@ -29,12 +29,12 @@ pub use access::{
     Rule, Strangers, Surface, Tiers, Whose, permitted,
 };
 pub use command::{
-    COMMANDS, Category, Command, CommandSpec, Quick, QuickCommand, Shown, Typed, WhileRunning, Who,
-    divide, is_control,
+    COMMANDS, Category, Command, CommandSpec, Given, Meant, Quick, QuickCommand, Shown, Typed,
+    WhileRunning, Who, acts_at_once, divide, is_control, meant,
 };
 pub use event::{
-    Attest, Attested, Closed, Effect, Ended, Event, PairWish, Passed, Past, Recalled, Replacement,
-    Request, Retired, Start, Told,
+    Attest, Attested, Closed, Effect, Ended, Event, Farewell, PairWish, Passed, Past, Pause,
+    Recalled, Replacement, Request, Retired, Start, Told,
 };
 pub use gate::{Attention, Bots, Chatter, Elsewhere, Gate, Mention, Part, Places, Threads};
 pub use key::{GroupSessions, Scope, SessionKey, ThreadSessions};

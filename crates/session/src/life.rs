@@ -74,6 +74,8 @@ pub enum Activity {
 pub enum ResumeReason {
     /// It was asked to, and the turn was not done in time.
     ShutdownTimeout,
+    /// It was asked to start again, and the turn was not done in time.
+    RestartTimeout,
     /// It died.
     RestartInterrupted,
 }

@@ -12,7 +12,7 @@ use talaria_model::{
 };
 
 use crate::event::{Past, Request};
-use crate::life::{Activity, During, Life};
+use crate::life::{Activity, During, Life, ResumeReason};
 use crate::reset::{Background, Expiry, expired};
 use crate::voice::{Aloud, Medium};
 use crate::{Rules, SessionKey};
@@ -97,6 +97,9 @@ pub struct Session {
     /// When it was last acknowledged that something waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acked: Option<Timestamp>,
+    /// Who has stopped what is their own, and before which row nothing of theirs is taken up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hushed: Vec<(SenderId, Seq)>,
     /// When it began.
     pub begun: Timestamp,
     /// When somebody or the agent said something last.
@@ -281,6 +284,12 @@ pub struct TurnInHand {
     /// How often the process died while it ran.
     #[serde(default)]
     pub deaths: u8,
+    /// Why it was left to the next process, if it was. Whatever becomes of this one, it is no death.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<ResumeReason>,
+    /// Whether people know that it was cut off and goes on. They are told once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub excused: bool,
 }
 
 impl TurnInHand {
@@ -488,6 +497,7 @@ impl Session {
             overheard: Vec::new(),
             speakers: Arc::default(),
             acked: None,
+            hushed: Vec::new(),
             begun: now,
             active: now,
             updated: now,

@@ -105,6 +105,17 @@ pub(crate) fn audited(
     all(conn, sql, params![after, limit], audit_row)
 }
 
+/// The record between two moments, oldest first.
+pub(crate) fn audited_between(
+    conn: &Connection,
+    from: Timestamp,
+    upto: Timestamp,
+) -> Result<Vec<AuditRow>, StoreError> {
+    let sql = "SELECT seq, at, actor, deed, subject, detail, previous, hash FROM audit
+         WHERE at BETWEEN ? AND ? ORDER BY seq";
+    all(conn, sql, [from.as_millis(), upto.as_millis()], audit_row)
+}
+
 fn audit_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
     let deed: String = row.get(3)?;
     let unknown = || rusqlite::Error::InvalidColumnName(deed.clone());

@@ -2,9 +2,10 @@
 //!
 //! `state.db` is the truth: one thread writes it, a few read it. `search.db` is an index of it that
 //! can be deleted at any time. This crate turns the contract's values into rows and back; it knows
-//! nothing of what sessions decide, and it takes for granted that no other process has the files.
+//! nothing of what sessions decide, and it takes for granted that no other process writes the files.
 #![forbid(unsafe_code)]
 
+mod copy;
 mod grants;
 mod guests;
 mod index;
@@ -19,6 +20,7 @@ mod spending;
 mod sql;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod write;
 mod writer;
 
@@ -28,17 +30,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use talaria_model::{
-    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
-    Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, EventId, FileId, Grant, Inbound, MessageId, Outbound,
+    OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, AuditRow, Audited, Commit, Counts, Delivered, Failed, Found, GuestChange, Guests,
-    Kept, Leave, Life, Name, Named, Parcel, Presence, Query, Reading, Recorded, Rewound,
-    SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Untold, Use, Wanted,
+    Admitted, AuditRow, Audited, Clue, Commit, Counts, Delivered, Failed, Found, GuestChange,
+    Guests, Kept, Leave, Life, Name, Named, Parcel, Presence, Query, Queues, Reading, Recorded,
+    Rewound, SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Untold,
+    Use, Wanted,
 };
 
+pub use copy::{copy, go_back_to, inspect, schema};
 pub use open::OpenError;
 
 use lives::Quiet;
@@ -121,6 +125,15 @@ impl Store for SqliteStore {
     async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError> {
         let batch = Batch::of(delivered)?;
         self.writer.write(|conn| batch.write(conn)).await
+    }
+
+    async fn journalled(
+        &self,
+        account: &AccountId,
+        events: &[EventId],
+    ) -> Result<Vec<EventId>, StoreError> {
+        let (account, events) = (account.clone(), events.to_vec());
+        self.readers.read(move |conn| read::journalled(conn, &account, events)).await
     }
 
     async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError> {
@@ -418,8 +431,17 @@ impl Store for SqliteStore {
         self.readers.read(move |conn| lives::rewinds(conn, &life)).await
     }
 
+    async fn trace(&self, clue: &Clue, limit: usize) -> Result<Vec<Traced>, StoreError> {
+        let clue = clue.clone();
+        self.readers.read(move |conn| trace::trace(conn, &clue, limit)).await
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.readers.read(read::counts).await
+    }
+
+    async fn queues(&self) -> Result<Queues, StoreError> {
+        self.readers.read(read::queues).await
     }
 
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {

@@ -132,7 +132,7 @@ impl OpenError {
         }
     }
 
-    fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+    pub(crate) fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let path = path.to_owned();
         let reason = error.to_string();
         match error.sqlite_error_code() {
@@ -255,10 +255,15 @@ pub(crate) fn create_private(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn version(conn: &Connection) -> rusqlite::Result<(i32, i32)> {
+pub(crate) fn version(conn: &Connection) -> rusqlite::Result<(i32, i32)> {
     let application = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok((application, version))
+}
+
+/// Whether a header names our application.
+pub(crate) fn is_ours(application: i32) -> bool {
+    application == APPLICATION
 }
 
 fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {

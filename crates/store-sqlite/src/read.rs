@@ -4,13 +4,18 @@
 //! show a conversation what belongs to another. The index is read as a table of its own, so this costs
 //! no more than reading the row.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, Row, params};
 use talaria_model::{
-    AccountId, Address, Entry, FileId, Inbound, MessageId, Outbound, OutboundId, SenderId, Seq,
-    SessionId, Timestamp,
+    AccountId, Address, Entry, EventId, FileId, Inbound, MessageId, Outbound, OutboundId, SenderId,
+    Seq, SessionId, Timestamp,
 };
 use talaria_session::{Session, SessionKey};
-use talaria_store::{Counts, Failed, Parcel, Recorded, StoreError, Summary, Told, Untold, Use};
+use talaria_store::{
+    Counts, Failed, Parcel, ParcelState, Queue, Queues, Recorded, StoreError, Summary, Told,
+    Untold, Use,
+};
 
 use crate::rows::{self, Json, KeyColumns, number, or_empty};
 use crate::sql::{all, maybe, one};
@@ -49,6 +54,22 @@ macro_rules! conversations {
 pub(crate) fn cursor(conn: &Connection, account: &AccountId) -> Read<Option<String>> {
     let sql = "SELECT cursor FROM account WHERE name = ?";
     Ok(maybe(conn, sql, [account.as_str()], |row| row.get(0))?.flatten())
+}
+
+pub(crate) fn journalled(
+    conn: &Connection,
+    account: &AccountId,
+    events: Vec<EventId>,
+) -> Read<Vec<EventId>> {
+    let sql = "SELECT 1 FROM account a JOIN journal j ON j.account = a.id
+         WHERE a.name = ? AND j.event = ?";
+    let mut there = Vec::new();
+    for event in events {
+        if maybe(conn, sql, [account.as_str(), event.as_str()], |_| Ok(()))?.is_some() {
+            there.push(event);
+        }
+    }
+    Ok(there)
 }
 
 pub(crate) fn load(conn: &Connection, key: &SessionKey) -> Read<Option<Session>> {
@@ -357,6 +378,26 @@ pub(crate) fn counts(conn: &Connection) -> Read<Counts> {
         })
     };
     one(conn, sql, [], counts)
+}
+
+pub(crate) fn queues(conn: &Connection) -> Read<Queues> {
+    let waits = |row: &Row<'_>, from: usize| {
+        let oldest: Option<i64> = row.get(from + 1)?;
+        let oldest = oldest.map(Timestamp::from_millis);
+        Ok::<_, rusqlite::Error>(Queue { many: number(row, from)?, oldest })
+    };
+    let unread = "SELECT count(*), min(at) FROM journal INDEXED BY journal_unread WHERE state = 0";
+    let unread = one(conn, unread, [], |row| waits(row, 0))?;
+    let open = "SELECT stage, doubt, plain, max(attempts), max(not_before), max(shown), max(anew),
+             count(*), min(at)
+         FROM outbox INDEXED BY outbox_open WHERE open = 1 GROUP BY stage, doubt, plain";
+    let mut outbox: BTreeMap<ParcelState, Queue> = BTreeMap::new();
+    let read = |row: &Row<'_>| Ok((rows::progress(row, 0)?.state(), waits(row, 7)?));
+    for (state, waiting) in all(conn, open, [], read)? {
+        let queue = outbox.entry(state).or_default();
+        *queue = queue.and(waiting);
+    }
+    Ok(Queues { unread, outbox })
 }
 
 /// The row of a conversation.

@@ -102,7 +102,7 @@ mod tests {
             heard: None,
             message: None,
         };
-        Entry { number, at: Timestamp::default(), turn: None, body }
+        Entry { number, at: Timestamp::default(), turn: None, body, because: None }
     }
 
     fn summary(number: u32, after: u32, upto: u32) -> Entry {

@@ -17,11 +17,12 @@ mod outbox;
 mod progress;
 mod query;
 mod reading;
+mod trace;
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
-    Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, EventId, FileId, Grant, Inbound, MessageId, Outbound,
+    OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
@@ -42,7 +43,12 @@ pub use memory::MemoryStore;
 pub use outbox::{Failed, Leave, Parcel, ParcelState, Settlement, Told, Untold, withdrawn};
 pub use progress::{Doubt, Form, Progress, Stage};
 pub use query::{Closeness, Hit, Part, Query, fold, pairs, stands_alone, visible, words};
-pub use reading::{Counts, Found, Kept, Recorded, SearchScope, Spoken, Summary, Wanted};
+pub use reading::{
+    Counts, Found, Kept, Queue, Queues, Recorded, SearchScope, Spoken, Summary, Wanted,
+};
+pub use trace::{
+    Asked, Clue, LOOKED_AT, Sent, Traced, deliveries, letters_about, message_of, related,
+};
 
 /// How much can be approved for good. The oldest goes first.
 pub const MOST_GRANTS: usize = 1_000;
@@ -55,6 +61,13 @@ pub trait Store: Send + Sync + 'static {
     /// a cursor leaves it where it was. Of a conversation from which nothing was ever let in, nothing
     /// but its denied rows is kept.
     async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError>;
+
+    /// Which of these events of an account are in the journal.
+    async fn journalled(
+        &self,
+        account: &AccountId,
+        events: &[EventId],
+    ) -> Result<Vec<EventId>, StoreError>;
 
     /// Puts what is known of an event by now in the place of what arrived: files that were fetched for
     /// it. A row that a step has taken, that is not there or that was not let in stays as it is.
@@ -279,8 +292,15 @@ pub trait Store: Send + Sync + 'static {
     /// What was taken back in a life, oldest first.
     async fn rewinds(&self, life: &SessionId) -> Result<Vec<Rewound>, StoreError>;
 
+    /// Everything that is written down about the events that a clue leads to, the newest first. Takes long
+    /// for a large store: nobody waits for it but whoever asks.
+    async fn trace(&self, clue: &Clue, limit: usize) -> Result<Vec<Traced>, StoreError>;
+
     /// How much of everything there is.
     async fn counts(&self) -> Result<Counts, StoreError>;
+
+    /// What waits, and since when.
+    async fn queues(&self) -> Result<Queues, StoreError>;
 
     /// Forgets journal rows that arrived and parcels that were decided before `before` and have
     /// ended since; says how many. Entries stay. Time is taken to pass as rows arrive: what stands

@@ -22,7 +22,7 @@ pub struct Parcel {
 }
 
 /// How far a parcel is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ParcelState {
     /// It has not left this machine.
     Ready,

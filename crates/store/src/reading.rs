@@ -1,9 +1,11 @@
 //! What people and pages read.
 
-use talaria_model::{AccountId, Address, Cost, Entry, EntryBody, SessionId, Timestamp, Usage};
-use talaria_session::{Session, SessionKey};
+use std::collections::BTreeMap;
 
-use crate::{Owner, Rewound};
+use talaria_model::{AccountId, Address, Cost, Entry, EntryBody, SessionId, Timestamp, Usage};
+use talaria_session::{Asked, Request, Session, SessionKey};
+
+use crate::{Owner, ParcelState, Rewound};
 
 /// A conversation in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +20,8 @@ pub struct Summary {
     pub title: String,
     /// When something happened last.
     pub updated: Timestamp,
-    /// Whether a turn is in hand, or something that was said is still to be read.
+    /// Whether a turn is in hand, something that was said is still to be read, or a command is being
+    /// carried out that is answered in words.
     pub busy: bool,
     /// Turns in its present life.
     pub turns: u32,
@@ -26,6 +29,10 @@ pub struct Summary {
     pub usage: Usage,
     /// What they cost.
     pub cost: Cost,
+}
+
+fn is_answered_in_words(asked: &Asked) -> bool {
+    !matches!(asked.request, Request::Speak(_))
 }
 
 impl Summary {
@@ -37,7 +44,7 @@ impl Summary {
             at: session.at.clone(),
             title: session.title.clone(),
             updated: session.updated,
-            busy: session.hand().is_some(),
+            busy: session.hand().is_some() || session.asked.iter().any(is_answered_in_words),
             turns: session.turns,
             usage: session.usage,
             cost: session.cost,
@@ -150,6 +157,32 @@ pub struct Found {
     pub recorded: Recorded,
     /// The text around the match, with the match between `\u{2}` and `\u{3}`.
     pub excerpt: String,
+}
+
+/// What waits in one place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// How much of it there is.
+    pub many: u64,
+    /// Since when the oldest of it waits.
+    pub oldest: Option<Timestamp>,
+}
+
+impl Queue {
+    /// The same with something more.
+    pub fn and(self, other: Self) -> Self {
+        let oldest = [self.oldest, other.oldest].into_iter().flatten().min();
+        Self { many: self.many + other.many, oldest }
+    }
+}
+
+/// What waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// Journal rows that no step has taken.
+    pub unread: Queue,
+    /// Parcels that still have to be delivered, by how far they are, in the order of their states.
+    pub outbox: BTreeMap<ParcelState, Queue>,
 }
 
 /// How much of everything there is.

@@ -36,7 +36,7 @@ impl Archive for Past {
             heard: None,
             message: None,
         };
-        let entry = Entry { number: 1, at: SystemClock.now(), turn: None, body };
+        let entry = Entry { number: 1, at: SystemClock.now(), turn: None, body, because: None };
         Ok(self
             .0
             .iter()

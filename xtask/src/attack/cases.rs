@@ -628,7 +628,14 @@ pub(super) const CASES: &[Case] = &[
         ]),
     ),
     case(123, "dumps and files that others can read", Live(keeping::what_is_kept_is_for_us_alone)),
-    case(124, "people in the labels of metrics", Absent("there are no metrics")),
+    case(
+        124,
+        "people in the labels of metrics",
+        Tests(&[
+            "metrics_are_for_whoever_has_the_token_and_count_what_passes",
+            "an_event_for_another_account_is_refused_and_each_event_gets_its_own_verdict",
+        ]),
+    ),
     case(
         125,
         "the model calls everybody",

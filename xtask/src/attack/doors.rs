@@ -9,7 +9,7 @@ use talaria_testkit::{Home, Launch};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::field::{CANARIES, Field, JSON, Plain, ended, unchunked};
+use super::field::{CANARIES, Field, JSON, MISCONFIGURED, Plain, ended, unchunked};
 use super::wire::{Ask, send};
 
 /// Every address of the page that is not for strangers.
@@ -37,7 +37,7 @@ pub(super) fn a_wrong_configuration_opens_no_door(field: &Field) -> BoxFuture<'_
             home.write("config.yaml", config)?;
             let launch = Launch::new(&field.binary).environment("TALARIA_HTTP__LISTEN", listen);
             let (code, output) = ended(launch.start(home.path())?).await?;
-            ensure!(code == 2, "{config:?} on {listen} ended with {code}: {output}");
+            ensure!(code == MISCONFIGURED, "{config:?} on {listen} ended with {code}: {output}");
             ensure!(!output.contains("is ready"), "{config:?} on {listen} listened");
             ensure!(!home.file("state.db").exists(), "{config:?} made a store");
         }
@@ -218,7 +218,10 @@ pub(super) fn strangers_learn_nothing(field: &Field) -> BoxFuture<'_, Result<()>
         }
         let pulse = field.ask(Ask::get("/healthz")).await?;
         ensure!(pulse.status == 204 && pulse.body.is_empty(), "the pulse says {pulse:?}");
-        for path in ["/v1/status", "/metrics", "/debug", "/.env", "/config.yaml", "/state.db"] {
+        let numbers =
+            field.ask(Ask::get("/metrics").with("x-forwarded-for", "203.0.113.7")).await?;
+        ensure!(numbers.status == 403, "/metrics got {}", numbers.status);
+        for path in ["/v1/status", "/debug", "/.env", "/config.yaml", "/state.db"] {
             let answer = field.ask(Ask::get(path)).await?;
             ensure!(answer.status == 404, "{path} got {}", answer.status);
         }
@@ -278,7 +281,7 @@ pub(super) fn one_secret_for_two_doors_is_refused(field: &Field) -> BoxFuture<'_
                       accounts: {slack: {bot_token: xoxb-1, signing_secret: canary-for-both-doors}}\n";
         home.write("config.yaml", config)?;
         let (code, output) = ended(Launch::new(&field.binary).start(home.path())?).await?;
-        ensure!(code == 2 && output.contains("is the same secret as"), "{code}: {output}");
+        ensure!(code == MISCONFIGURED && output.contains("is the same secret as"), "{code}: {output}");
         ensure!(!output.contains("canary"), "it is shown: {output}");
         Ok(())
     }

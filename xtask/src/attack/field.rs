@@ -165,6 +165,9 @@ impl Browser {
 
 pub(super) const JSON: &str = "application/json";
 
+/// How a gateway ends that cannot start before somebody mends its configuration.
+pub(super) const MISCONFIGURED: i32 = 78;
+
 /// The body of an answer, wherever its pieces were cut.
 pub(super) fn unchunked(answer: &Answer) -> String {
     if answer.header("transfer-encoding") != Some("chunked") {

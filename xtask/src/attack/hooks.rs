@@ -9,7 +9,9 @@ use serde_json::json;
 use talaria_testkit::vendors::slack::{event, said};
 use talaria_testkit::{Home, Launch};
 
-use super::field::{CLUB_SECRET, Field, JSON, WORK_SECRET, ended, now, signature, signed};
+use super::field::{
+    CLUB_SECRET, Field, JSON, MISCONFIGURED, WORK_SECRET, ended, now, signature, signed,
+};
 use super::wire::Ask;
 
 /// ATK-027: a platform that cannot prove itself is not listened to.
@@ -26,7 +28,10 @@ async fn is_not_started(field: &Field, config: &str) -> Result<()> {
     let home = Home::empty()?;
     home.write("config.yaml", config)?;
     let (code, output) = ended(Launch::new(&field.binary).start(home.path())?).await?;
-    ensure!(code == 2 && output.contains("signing_secret"), "it ended with {code}: {output}");
+    ensure!(
+        code == MISCONFIGURED && output.contains("signing_secret"),
+        "it ended with {code}: {output}"
+    );
     ensure!(!output.contains("is ready"), "it listens: {output}");
     Ok(())
 }

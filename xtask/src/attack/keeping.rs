@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use talaria_testkit::{Home, Launch};
 
-use super::field::{Field, WORK_TOKEN, command, ended, unchunked};
+use super::field::{Field, MISCONFIGURED, WORK_TOKEN, command, ended, unchunked};
 use super::wire::Ask;
 
 /// ATK-096: nothing is read from the folder in which it is started.
@@ -54,7 +54,10 @@ pub(super) fn links_and_open_secrets_are_refused(field: &Field) -> BoxFuture<'_,
         for mode in [0o640, 0o644, 0o604] {
             fs::set_permissions(home.file(".env"), fs::Permissions::from_mode(mode))?;
             let (code, output) = ended(Launch::new(&field.binary).start(home.path())?).await?;
-            ensure!(code == 2 && output.contains("chmod 600"), "{mode:o}: {code}: {output}");
+            ensure!(
+                code == MISCONFIGURED && output.contains("chmod 600"),
+                "{mode:o}: {code}: {output}"
+            );
             ensure!(!output.contains("canary"), "it is shown: {output}");
         }
         Ok(())

@@ -21,6 +21,8 @@ pub(super) struct Figures {
     pub(super) in_flight: (Duration, u64),
     /// What a kill in the middle did.
     pub(super) killed: Killed,
+    /// What people notice of a restart.
+    pub(super) restart: Option<Restart>,
     /// How people are served while strangers flood.
     pub(super) flood: Option<Flood>,
     /// How people are answered while strangers guess pairing codes.
@@ -78,16 +80,22 @@ pub(super) fn medians(rounds: &[Round], number: impl Fn(&Sample) -> f64) -> (f64
     (floor, ours)
 }
 
+/// How people are answered while the gateway starts again, beside how they are without. All of them are, once.
+pub(super) struct Restart {
+    pub(super) calm: Sample,
+    pub(super) restarted: Sample,
+}
+
 /// How people who may are served while strangers flood, beside how they are in quiet.
 pub(super) struct Flood {
     pub(super) quiet: Served,
     pub(super) flooded: Served,
     /// How often strangers asked, how many answers they got, and how long they asked.
     pub(super) refused: (usize, usize, Duration),
-    /// The most memory before the flood.
-    pub(super) resident: u64,
-    /// The most memory after it.
-    pub(super) most_resident: u64,
+    /// The most memory before the first flood.
+    pub(super) before: u64,
+    /// The most memory up to the end of each flood.
+    pub(super) resident: Vec<u64>,
 }
 
 /// How people are served.

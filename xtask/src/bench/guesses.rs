@@ -10,12 +10,11 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::Args;
 use talaria_testkit::{Vendor, within};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::figures::Guesses;
 use super::gateway::{ACCOUNT, Bench, Opened};
-use super::sample::Sample;
+use super::serving::{PEOPLE, chat, served};
 
 /// Nothing here takes this long unless it hangs.
 const HANGS: Duration = Duration::from_secs(600);
@@ -29,14 +28,8 @@ const FEW_GUESSES: usize = 100_000;
 /// How long people are served before anybody guesses.
 const QUIET: Duration = Duration::from_secs(12);
 
-/// Between two messages of people who may.
-const BEAT: Duration = Duration::from_millis(20);
-
 /// Between two codes of the operator.
 const CODES_EVERY: Duration = Duration::from_secs(2);
-
-/// People who may, each in a chat of their own: few enough to stay in memory.
-const PEOPLE: usize = 200;
 
 /// How many senders guess in the first half.
 const FEW: usize = 8;
@@ -125,10 +118,6 @@ pub(super) async fn measure(bench: &Bench<'_>, guesses: usize) -> Result<Guesses
     })
 }
 
-fn chat(number: usize) -> String {
-    format!("served{number}")
-}
-
 /// A code that the operator makes; none while too many are out.
 async fn issue(bench: &Bench<'_>, opened: &Opened) -> Option<String> {
     let printed = bench.command(opened, &["pair", "issue", ACCOUNT]).await.ok()?;
@@ -164,28 +153,4 @@ async fn taken_in(vendor: &Vendor, but: u64) {
     let happened = vendor.read(|truth| truth.happened());
     let taken = vendor.until(|truth| truth.acked() + but >= happened);
     within(HANGS, "guesses to be taken in", taken).await;
-}
-
-/// Takes turns until something ends, at an even pace: waiting for one answer would let the next ones off.
-async fn served(opened: &Opened, until: impl Future<Output = ()>) -> Result<Sample> {
-    let mut turns = JoinSet::new();
-    let before = opened.usage()?.processor;
-    let begun = Instant::now();
-    let mut until = std::pin::pin!(until);
-    let mut beat = tokio::time::interval(BEAT);
-    let mut numbers = (0..PEOPLE).cycle();
-    loop {
-        tokio::select! {
-            () = &mut until => break,
-            _ = beat.tick() => {
-                turns.spawn(opened.ask(&chat(numbers.next().unwrap_or_default())));
-            }
-        }
-    }
-    let took = begun.elapsed();
-    let mut latencies = Vec::with_capacity(turns.len());
-    while let Some(one) = within(HANGS, "an answer", turns.join_next()).await {
-        latencies.push(one??);
-    }
-    Ok(Sample::of(latencies, took, opened.usage()?.processor - before))
 }

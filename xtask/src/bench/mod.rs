@@ -15,8 +15,10 @@ mod language;
 mod machine;
 mod platforms;
 mod report;
+mod restart;
 mod sample;
 mod search;
+mod serving;
 mod steps;
 
 use std::path::{Path, PathBuf};
@@ -64,6 +66,8 @@ enum Inner {
     Drive(Drive),
     /// Only Telegram, Discord and Slack
     Platforms(platforms::Options),
+    /// Only what people notice of a restart
+    Restart,
     /// Only how people are served while strangers flood the HTTP listener
     Flood,
     /// Only how people are answered while strangers guess pairing codes
@@ -112,6 +116,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     }
     if let Some(Inner::Platforms(platforms)) = &options.inner {
         return runtime.block_on(platforms_only(root, &binary, platforms.size()));
+    }
+    if matches!(options.inner, Some(Inner::Restart)) {
+        return runtime.block_on(restart_only(root, &binary));
     }
     if matches!(options.inner, Some(Inner::Flood)) {
         return runtime.block_on(flood_only(root, &binary));
@@ -168,6 +175,14 @@ async fn keep_busy(root: &Path, binary: &Path, drive: &Drive) -> Result<()> {
     let sample = bench.round(&gateway, drive.turns, drive.at_once).await?;
     eprintln!("{sample}");
     gateway.end().await
+}
+
+async fn restart_only(root: &Path, binary: &Path) -> Result<()> {
+    let folder = folder(root)?;
+    let llm = FakeLlm::open().await?;
+    let restart = restart::measure(&Bench::new(binary, &folder, &llm)).await?;
+    println!("\n{}", report::aligned(&[report::through_a_restart(&restart)]));
+    Ok(())
 }
 
 async fn flood_only(root: &Path, binary: &Path) -> Result<()> {
@@ -235,6 +250,8 @@ async fn measure(root: &Path, binary: &Path) -> Result<Figures> {
     bench.fly_many(&llm, &mut figures).await?;
     eprintln!("killed with 50 in flight");
     bench.kill_in_flight(&llm, &mut figures).await?;
+    eprintln!("a restart under load");
+    figures.restart = Some(restart::measure(&bench).await?);
     eprintln!("a flood of strangers");
     figures.flood = Some(flood::measure(&bench).await?);
     eprintln!("a million guesses");

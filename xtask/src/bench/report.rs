@@ -1,7 +1,7 @@
 //! The figures beside their targets, for a terminal and for the documentation.
 
 use super::CROWD;
-use super::figures::{Figures, Flood, Guesses, medians, percentile};
+use super::figures::{Figures, Flood, Guesses, Restart, medians, percentile};
 use super::sample::{Sample, median};
 
 /// One line of the table.
@@ -153,6 +153,7 @@ pub(super) fn table(figures: &Figures) -> Vec<Row> {
             verdict(answered == 50),
         ),
     ]);
+    rows.extend(figures.restart.iter().map(through_a_restart));
     rows.extend(figures.flood.iter().flat_map(in_a_flood));
     rows.extend(figures.guesses.iter().flat_map(under_guesses));
     rows.extend(on_platforms(figures));
@@ -170,6 +171,19 @@ pub(super) fn table(figures: &Figures) -> Vec<Row> {
     rows
 }
 
+/// The longest that anybody waits when the gateway starts again; the floor is the same without that.
+pub(super) fn through_a_restart(restart: &Restart) -> Row {
+    let Restart { calm, restarted } = restart;
+    let what = format!(
+        "restart at {:.0} messages a second, none lost or twice: longest wait",
+        restarted.per_second()
+    );
+    let longest = |sample: &Sample| sample.longest.as_secs_f64();
+    let millis = |seconds: f64| format!("{:.0} ms", seconds * 1e3);
+    let kept = verdict(longest(restarted) <= 1.0);
+    beside(&what, (longest(calm), longest(restarted)), millis, "≤ 1 s", |_| kept)
+}
+
 /// How people are served while strangers flood; the floor is how they are in quiet.
 pub(super) fn in_a_flood(flood: &Flood) -> Vec<Row> {
     let millis = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
@@ -178,6 +192,8 @@ pub(super) fn in_a_flood(flood: &Flood) -> Vec<Row> {
     let twice = |ratio| verdict(ratio <= 2.0);
     let (asked, answered, took) = flood.refused;
     let seconds = took.as_secs_f64();
+    let resident = |flood: Option<&u64>| flood.copied().unwrap_or_default() as f64;
+    let (first, last) = (resident(flood.resident.first()), resident(flood.resident.last()));
     let heard = format!(
         "{} requests in {seconds:.1} s, {} answered",
         thousands(asked),
@@ -200,10 +216,17 @@ pub(super) fn in_a_flood(flood: &Flood) -> Vec<Row> {
             twice,
         ),
         beside(
-            "most memory, beside before",
-            (flood.resident as f64, flood.most_resident as f64),
+            "most memory in a flood, beside before",
+            (flood.before as f64, first),
             megabytes,
             "≤ 1.25 × before",
+            |ratio| verdict(ratio <= 1.25),
+        ),
+        beside(
+            "most memory in the third flood, beside the first",
+            (first, last),
+            megabytes,
+            "≤ 1.25 × the first",
             |ratio| verdict(ratio <= 1.25),
         ),
     ]

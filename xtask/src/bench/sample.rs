@@ -12,6 +12,8 @@ pub(super) struct Sample {
     pub(super) p50: Duration,
     /// All but one in a hundred took at most this.
     pub(super) p99: Duration,
+    /// All took at most this.
+    pub(super) longest: Duration,
     /// From the first turn to the last answer.
     pub(super) took: Duration,
     /// How many turns.
@@ -27,7 +29,8 @@ impl Sample {
             let place = (latencies.len() as f64 * part) as usize;
             latencies.get(place.min(latencies.len().saturating_sub(1))).copied().unwrap_or_default()
         };
-        Self { p50: at(0.50), p99: at(0.99), took, turns: latencies.len(), processor }
+        let longest = latencies.last().copied().unwrap_or_default();
+        Self { p50: at(0.50), p99: at(0.99), longest, took, turns: latencies.len(), processor }
     }
 
     pub(super) fn per_second(&self) -> f64 {

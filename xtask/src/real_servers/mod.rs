@@ -3,11 +3,13 @@
 //! platforms ask for is also compared with what is published about it.
 #![allow(clippy::disallowed_methods, reason = "peers live in real time")]
 
+mod clock;
 mod discord;
 mod models;
 mod rig;
 mod schemas;
 mod slack;
+mod systemd;
 mod telegram;
 
 use std::path::{Path, PathBuf};
@@ -40,11 +42,22 @@ enum Server {
     Telegram,
     /// None: what the three are asked for, beside what is published about them
     Schemas,
+    /// systemd, which reads the unit of the service
+    Systemd,
+    /// None: the wall clock, set back while the gateway works
+    Clock,
 }
 
 impl Server {
-    const ALL: [Self; 5] =
-        [Self::Models, Self::Slack, Self::Discord, Self::Telegram, Self::Schemas];
+    const ALL: [Self; 7] = [
+        Self::Models,
+        Self::Slack,
+        Self::Discord,
+        Self::Telegram,
+        Self::Schemas,
+        Self::Systemd,
+        Self::Clock,
+    ];
 }
 
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
@@ -69,6 +82,8 @@ fn meet(root: &Path, binary: &Path, server: Server) -> Result<()> {
     match server {
         Server::Models => models::run(root, binary),
         Server::Schemas => schemas::run(root),
+        Server::Systemd => systemd::run(binary),
+        Server::Clock => runtime.block_on(clock::run(binary)),
         Server::Slack => runtime.block_on(async {
             slack::by_socket(root, binary).await?;
             slack::by_requests(root, binary).await

@@ -9,7 +9,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
+use talaria_admin::why::{self, Words};
+use talaria_store_sqlite::SqliteStore;
 use talaria_testkit::{FakeLlm, Token, Vendor};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, stdin, stdout};
 
@@ -28,6 +31,9 @@ const GLANCE: Duration = Duration::from_millis(300);
 
 /// One start in so many loses its connections for a moment.
 const HANG_UPS: u32 = 40;
+
+/// Of so many messages it is asked what became of them.
+const WONDERED: usize = 1000;
 
 /// At most so many violations are told in full.
 const TOLD: usize = 5;
@@ -72,7 +78,9 @@ pub(super) async fn run(options: &Options) -> Result<()> {
                 report(&Report::Settled(settled)).await?;
             }
             Order::Judge(home) => {
-                report(&Report::Verdict(world.judge(&home)?)).await?;
+                let mut verdict = world.judge(&home)?;
+                verdict.violations.extend(world.wonder(&home).await?);
+                report(&Report::Verdict(verdict)).await?;
                 return Ok(());
             }
         }
@@ -205,6 +213,32 @@ impl World {
             shown,
             ..Evidence::default()
         }
+    }
+
+    /// Asks what became of messages, as an operator would. Every one of them has to be known, with an end.
+    async fn wonder(&mut self, home: &Path) -> Result<Vec<String>> {
+        let store = SqliteStore::open(home).context("the store opens")?;
+        let mut said: Vec<(&str, String)> = {
+            let pages = self.book.pages();
+            let said = pages.said.values().chain(&pages.others);
+            said.map(|said| (said.account, said.event.clone())).collect()
+        };
+        said.shuffle(&mut self.dice);
+        let mut violations = Vec::new();
+        for (account, event) in said.into_iter().take(WONDERED) {
+            // Nobody runs who could have seen what is not written down.
+            let told = why::why(&store, |_, _| Vec::new(), &event, Words::Hidden).await;
+            let known = told.ok().and_then(|told| {
+                told.decisions
+                    .into_iter()
+                    .find(|told| told.account == account && told.event == event)
+            });
+            match known {
+                Some(told) if !told.outcome.contains("wait") && !told.timeline.is_empty() => {}
+                told => violations.push(format!("nobody knows why: {account}, {event}: {told:?}")),
+            }
+        }
+        Ok(violations)
     }
 
     fn judge(&self, home: &Path) -> Result<Verdict> {

@@ -305,7 +305,7 @@ impl Stage {
     pub(crate) fn record(&mut self, body: EntryBody) {
         let number = self.entries.len() as u32 + 1;
         let turn = Some(self.turn_id());
-        self.entries.push(Entry { number, at: Timestamp::default(), turn, body });
+        self.entries.push(Entry { number, at: Timestamp::default(), turn, body, because: None });
     }
 
     /// The turn as the gateway starts it, the first time or again.

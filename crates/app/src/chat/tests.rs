@@ -10,7 +10,9 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use talaria_agent::{Preview, Privacy};
 use talaria_clock::{Clock, SystemClock};
-use talaria_gateway::{AccountPlan, DiskFiles, Gateway, Limits, NoSteward, Parts};
+use talaria_gateway::{
+    AccountPlan, DiskFiles, Gateway, Limits, NoFollower, NoSteward, NoWatcher, Parts,
+};
 use talaria_model::{
     AccountId, AgentEvent, Answer, CallId, Choice, ChoiceId, Cost, FileId, FileRef, Question, Usage,
 };
@@ -73,6 +75,8 @@ impl Bench {
             rules: Arc::new(rules),
             privacy: Privacy::Open,
             steward: Arc::new(NoSteward),
+            watcher: Arc::new(NoWatcher),
+            follower: Arc::new(NoFollower),
             finalizers: Vec::new(),
             ears: None,
             mouth: None,

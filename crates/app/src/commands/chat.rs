@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use talaria_admin::Operator;
+use talaria_clock::{Clock, SystemClock};
 
+use crate::boot::Boot;
 use crate::chat::{self, ChatOptions};
 use crate::client::Client;
 use crate::discretion::Discretion;
@@ -20,9 +22,11 @@ pub(crate) async fn chat(home: &Home, options: ChatOptions) -> Result<Exit, Halt
     }
     let loaded = start::configuration(home)?;
     discretion.learn(&loaded);
+    start::startable(&loaded)?;
     // Any free port: another home's gateway may have the usual one.
     let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    let running = start::start(home, loaded, Some(anywhere), discretion).await?;
+    let boot = Boot::new(SystemClock.mark());
+    let running = start::start(home, loaded, Some(anywhere), discretion, boot).await?;
     let desk = running.desk.clone();
     let socket = home.socket();
     let talk = async {

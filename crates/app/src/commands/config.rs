@@ -7,7 +7,7 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_config::{Explanation, Origin, SettingExplanation, Sources};
 use talaria_providers::Http;
 
-use super::{print_json, table::table};
+use super::{control, print_json, table::table};
 use crate::cli::{ConfigCommand, Output};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
@@ -46,6 +46,8 @@ pub(crate) async fn config(home: &Home, command: ConfigCommand) -> Result<Exit, 
             }
         }
         ConfigCommand::Check(output) => return check(home, output).await,
+        ConfigCommand::Plan(output) => return control::plan(home, output).await,
+        ConfigCommand::Apply(output) => return control::reload(home, output).await,
     }
     Ok(Exit::Done)
 }

@@ -1,46 +1,180 @@
-//! `talaria reload` and `talaria stop`: what a running gateway is told.
+//! `talaria reload`, `stop` and `restart`: what a running gateway is told.
 
 use std::time::Duration;
 
-use talaria_admin::api::Reloaded;
+use nix::sys::signal::Signal;
+use talaria_admin::api::{ChangeEffect, ConfigPlan, Reloaded, Status};
 use talaria_clock::{Clock, SystemClock};
 
-use super::print_json;
+use super::{print_json, table::table};
 use crate::cli::Output;
 use crate::client::{self, Client};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
+use crate::instance::marker::{self, Plan};
+use crate::instance::{self, Kind, Record};
+use crate::{ending, start};
 
 /// How often it is looked whether the gateway has gone.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long it may take until it is known whether every account works with its new settings.
+const LONGEST_RELOAD: Duration = Duration::from_secs(150);
+
+/// How long a gateway that works takes at most to hear that it is to end.
+const ANSWERS: Duration = Duration::from_secs(5);
+
+/// How long a gateway may take to come back when it has gone.
+const BACK: Duration = Duration::from_secs(60);
+
 pub(crate) async fn reload(home: &Home, output: Output) -> Result<Exit, Halt> {
-    let reloaded: Reloaded = Client::need(home).await?.post("/v1/reload", &[]).await?;
+    let running = Client::need(home).await?.patient(LONGEST_RELOAD);
+    let reloaded: Reloaded = running.post("/v1/reload", &[]).await?;
+    // Whoever has to look at something is told so in either form.
+    let is_well = reloaded.accounts.iter().all(|account| account.problem.is_none());
+    let exit = if is_well { Exit::Done } else { Exit::Failed };
     if output.json {
         print_json(&reloaded)?;
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     for warning in &reloaded.warnings {
         say!("warning: {warning}");
     }
-    if reloaded.live.is_empty() && reloaded.after_restart.is_empty() {
+    if reloaded.is_nothing() {
         say!("Nothing has changed.");
     }
     for change in &reloaded.live {
         say!("{change}");
     }
+    for account in &reloaded.accounts {
+        say!("{account}");
+    }
     for change in &reloaded.after_restart {
         say!("{change} (after a restart)");
     }
+    Ok(exit)
+}
+
+pub(crate) async fn plan(home: &Home, output: Output) -> Result<Exit, Halt> {
+    let plan: ConfigPlan = Client::need(home).await?.get("/v1/config/plan", &[]).await?;
+    if output.json {
+        print_json(&plan)?;
+        return Ok(Exit::Done);
+    }
+    for warning in &plan.warnings {
+        say!("warning: {warning}");
+    }
+    if plan.changes.is_empty() && plan.held_back.is_empty() {
+        say!("Nothing is different from what runs.");
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<_> = plan
+        .changes
+        .iter()
+        .map(|change| {
+            let effect = match (change.effect, &change.account) {
+                (ChangeEffect::Live, _) => "applies at once".to_owned(),
+                (ChangeEffect::Account, Some(account)) => format!("connects {account} anew"),
+                (ChangeEffect::Account, None) => "connects an account anew".to_owned(),
+                (ChangeEffect::Restart, _) => "after a restart".to_owned(),
+            };
+            vec![change.path.clone(), change.before.clone(), change.after.clone(), effect]
+        })
+        .collect();
+    if !rows.is_empty() {
+        super::write(format_args!(
+            "{}",
+            table(&["SETTING", "RUNS WITH", "BECOMES", "EFFECT"], &rows)
+        ))?;
+    }
+    for account in &plan.held_back {
+        say!("{account} runs with older settings and would be tried with these again.");
+    }
+    say!("`talaria config apply` applies it.");
+    Ok(Exit::Done)
+}
+
+pub(crate) async fn metrics(home: &Home) -> Result<Exit, Halt> {
+    let page: String = Client::need(home).await?.get("/v1/metrics", &[]).await?;
+    say!("{}", page.trim_end());
     Ok(Exit::Done)
 }
 
 pub(crate) async fn stop(home: &Home) -> Result<Exit, Halt> {
-    let running = Client::find(home).await?.ok_or_else(|| client::nobody(home))?;
-    running.tell("/v1/stop").await?;
+    let running = Record::live(home);
+    let told = match Client::find(home).await? {
+        Some(client) => client.patient(ANSWERS).tell("/v1/stop").await,
+        None => Err(client::nobody(home)),
+    };
+    if let Err(halt) = told {
+        // It does not listen, because it is just starting or hangs.
+        let Some(Record { process, kind: Kind::TalariaGateway, .. }) = &running else {
+            return Err(halt);
+        };
+        marker::leave(home, Plan::Stop, *process, SystemClock.now())
+            .map_err(|error| Halt::failed(format_args!("cannot say what for: {error}")))?;
+        instance::tell(*process, Signal::SIGTERM)?;
+    }
     say!("The gateway is ending. What is unfinished goes on at the next start.");
-    while home.lock().is_err() {
+    // A configuration that is wrong since is not the one that it runs with.
+    let config = start::configuration(home).map(|loaded| loaded.config().clone());
+    let longest = ending::longest(&config.unwrap_or_default());
+    tokio::select! {
+        gone = gone(home, running.as_ref()) => gone.map(|()| Exit::Done),
+        () = SystemClock.sleep(longest) => Err(stuck(running.as_ref(), longest)),
+    }
+}
+
+/// Completes when the gateway has gone.
+async fn gone(home: &Home, running: Option<&Record>) -> Result<(), Halt> {
+    loop {
+        let is_there = match running {
+            Some(Record { process, .. }) => process.is_alive(),
+            None => Client::find(home).await?.is_some(),
+        };
+        if !is_there {
+            return Ok(());
+        }
         SystemClock.sleep(LOOK).await;
     }
-    Ok(Exit::Done)
+}
+
+fn stuck(running: Option<&Record>, after: Duration) -> Halt {
+    let (who, kill) = match running {
+        Some(Record { process, .. }) => {
+            let pid = process.pid;
+            (format!("the gateway (process {pid})"), format!("`kill -KILL {pid}` ends it"))
+        }
+        None => ("the gateway".to_owned(), "end its process".to_owned()),
+    };
+    let seconds = after.as_secs();
+    Halt::failed(format_args!("{who} has been asked to end and has not after {seconds} s"))
+        .hint(format_args!("{kill}, and nothing is lost; `talaria logs` says what it waits for"))
+}
+
+pub(crate) async fn restart(home: &Home) -> Result<Exit, Halt> {
+    let client = Client::need(home).await?;
+    let before: Status = client.get("/v1/status", &[]).await?;
+    client.tell("/v1/restart").await?;
+    say!("The gateway is restarting. It finishes its answers first.");
+    let mut answered = SystemClock.mark();
+    loop {
+        SystemClock.sleep(LOOK).await;
+        // Between the two there is nobody to ask, and the old one may answer for a while.
+        let Some(client) = Client::find(home).await? else {
+            if SystemClock.mark().since(answered) > BACK {
+                let problem = "the gateway has ended and has not come back";
+                return Err(Halt::failed(problem).hint("its log says why; start it with `talaria`"));
+            }
+            continue;
+        };
+        answered = SystemClock.mark();
+        match client.get::<Status>("/v1/status", &[]).await {
+            Ok(status) if (status.pid, &status.started) != (before.pid, &before.started) => {
+                say!("It is back: talaria {}, process {}.", status.version, status.pid);
+                return Ok(Exit::Done);
+            }
+            _ => {}
+        }
+    }
 }

@@ -8,20 +8,26 @@ macro_rules! say {
 }
 
 pub(crate) mod approvals;
+pub(crate) mod backup;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod control;
+pub(crate) mod doctor;
 mod export;
+pub(crate) mod hooks;
+pub(crate) mod logs;
 pub(crate) mod model;
 pub(crate) mod open;
 pub(crate) mod pair;
 pub(crate) mod people;
 pub(crate) mod platforms;
+pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod status;
 mod table;
+pub(crate) mod why;
 
 use std::fmt;
 use std::io::{ErrorKind, Write};

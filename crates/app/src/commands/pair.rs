@@ -291,7 +291,7 @@ pub(crate) async fn audit(home: &Home, options: AuditOptions) -> Result<Exit, Ha
     let cells = |row: &AuditRow| {
         let AuditRow { seq, at, actor, deed, subject, detail, .. } = row;
         let cells = [&seq.to_string(), at, actor, deed, subject, detail];
-        cells.map(|cell| shown(cell)).to_vec()
+        cells.map(String::clone).to_vec()
     };
     let rows: Vec<_> = rows.iter().map(cells).collect();
     say!("{}", table(&["#", "WHEN", "WHO", "WHAT", "WHOM", ""], &rows).trim_end());
@@ -301,11 +301,6 @@ pub(crate) async fn audit(home: &Home, options: AuditOptions) -> Result<Exit, Ha
 /// A row, by its place and its digest.
 fn marked(row: &AuditRow) -> String {
     format!("{}:{}", row.seq, row.hash)
-}
-
-/// On one line, without what a terminal would obey.
-pub(super) fn shown(cell: &str) -> String {
-    cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn before_now(age: Duration) -> i64 {

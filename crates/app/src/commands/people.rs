@@ -5,7 +5,7 @@ use talaria_admin::api;
 use talaria_clock::{Clock, SystemClock};
 use talaria_session::budget::Spent;
 
-use super::pair::{Source, shown};
+use super::pair::Source;
 use super::{print_json, table::table};
 use crate::cli::Output;
 use crate::exit::{Exit, Halt};
@@ -75,7 +75,7 @@ pub(crate) async fn people(home: &Home, output: Output) -> Result<Exit, Halt> {
                 true => row.name.clone(),
                 false => format!("{}/{}", row.account, row.name),
             };
-            [kind, &who, &spent(row.spent).told()].map(shown).to_vec()
+            [kind, &who, &spent(row.spent).told()].map(str::to_owned).to_vec()
         };
         let rows: Vec<_> = told.others.iter().map(cells).collect();
         say!("\n{}", table(&["OTHERS", "", "TODAY"], &rows).trim_end());
@@ -88,7 +88,9 @@ fn row(config: &talaria_config::Config, known: &Known) -> Vec<String> {
     let budget = budget.unwrap_or_else(|| "no limit".to_owned());
     let role = known.role.as_deref().unwrap_or("-");
     let identities = known.identities.join(", ");
-    [&known.name, role, &spent(known.today).told(), &budget, &identities].map(shown).to_vec()
+    [&known.name, role, &spent(known.today).told(), &budget, &identities]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 fn spent(spent: api::Spent) -> Spent {

@@ -1,32 +1,103 @@
 //! `talaria status`: how the gateway and its accounts are doing.
 
-use talaria_admin::api::{Account, Loss, Status};
+use std::time::Duration;
+
+use talaria_admin::api::{Account, Loss, Problem, Status};
+use talaria_clock::{Clock, SystemClock};
 
 use super::{print_json, table::table};
-use crate::cli::Output;
-use crate::client::Client;
+use crate::cli::{Output, StatusOptions};
+use crate::client::{self, Client};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
+use crate::plain::plain;
+use crate::state_file::LastSeen;
+
+/// How often it is looked whether something has changed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Begins a screen anew.
+const CLEAR: &str = "\x1b[2J\x1b[H";
 
 /// How many losses are printed.
 const LOSSES: usize = 10;
 
-pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
-    let status: Status = Client::need(home).await?.get("/v1/status", &[]).await?;
-    if output.json {
-        print_json(&status)?;
-        return Ok(Exit::Done);
+pub(crate) async fn status(home: &Home, options: StatusOptions) -> Result<Exit, Halt> {
+    if options.watch {
+        return watch(home, options.output).await;
     }
+    let client = Client::find(home).await?;
+    let status: Status = client.ok_or_else(|| gone(home))?.get("/v1/status", &[]).await?;
+    if options.output.json {
+        print_json(&status)?
+    } else {
+        print(&status)?
+    }
+    Ok(Exit::Done)
+}
+
+/// Shows it again whenever it changes. For a script, that is one line of JSON each time.
+async fn watch(home: &Home, output: Output) -> Result<Exit, Halt> {
+    let mut shown = None;
+    loop {
+        let status = match Client::find(home).await? {
+            Some(client) => client.get::<Status>("/v1/status", &[]).await,
+            None => Err(gone(home)),
+        };
+        let seen = match &status {
+            // The time that passes is no change to a script.
+            Ok(status) if output.json => Ok(Status { uptime_seconds: 0, ..status.clone() }),
+            Ok(status) => Ok(status.clone()),
+            Err(halt) => Err(halt.explained()),
+        };
+        if shown.as_ref() != Some(&seen) {
+            match (&status, output.json) {
+                (Ok(status), true) => {
+                    say!("{}", serde_json::to_string(status).map_err(Halt::failed)?);
+                }
+                (Ok(status), false) => {
+                    say!("{CLEAR}");
+                    print(status)?;
+                }
+                (Err(halt), true) => {
+                    let problem = Problem { problem: halt.explained() };
+                    say!("{}", serde_json::to_string(&problem).map_err(Halt::failed)?);
+                }
+                (Err(halt), false) => say!("{CLEAR}{halt}"),
+            }
+            shown = Some(seen);
+        }
+        SystemClock.sleep(LOOK).await;
+    }
+}
+
+/// Says that nobody runs, and what is known of whoever ran last.
+fn gone(home: &Home) -> Halt {
+    let start = "start one with `talaria`";
+    client::nobody(home).hint(match LastSeen::read(home) {
+        Some(last) => format!("{}; {start}", last.in_words()),
+        None => start.to_owned(),
+    })
+}
+
+fn print(status: &Status) -> Result<(), Halt> {
     say!(
         "talaria {} (process {}), running for {}, model {}, http://{}\n",
-        status.version,
+        plain(&status.version),
         status.pid,
         duration(status.uptime_seconds),
-        status.model,
-        status.http
+        plain(&status.model),
+        plain(&status.http)
     );
     if let Some(voice) = &status.voice {
-        say!("voice: {voice}\n");
+        say!("voice: {}\n", plain(voice));
+    }
+    if let Some(wrong) = &status.configuration {
+        say!("The configuration is wrong, so an older one applies:");
+        for line in wrong.lines() {
+            say!("{}", plain(line));
+        }
+        say!("");
     }
     let rows: Vec<_> = status
         .accounts
@@ -36,7 +107,7 @@ pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
                 account.name.clone(),
                 account.platform.clone(),
                 account.state.clone(),
-                account.problem.clone().unwrap_or_default(),
+                remark(account),
             ]
         })
         .collect();
@@ -57,8 +128,19 @@ pub(crate) async fn status(home: &Home, output: Output) -> Result<Exit, Halt> {
         say!("{what:14} {count:>8} {which}");
     }
     print_strangers(&status.accounts)?;
-    print_losses(&status.losses)?;
-    Ok(Exit::Done)
+    print_losses(&status.losses)
+}
+
+/// What is wrong with an account: that it is not heard, or that what is said there does not get through.
+fn remark(account: &Account) -> String {
+    let mute = account.mute.as_ref().map(|why| format!("nothing gets through: {why}"));
+    let crashes = match account.crashes {
+        0 => None,
+        1 => Some("broke down once".to_owned()),
+        many => Some(format!("broke down {many} times")),
+    };
+    let remarks: Vec<_> = [account.problem.clone(), mute, crashes].into_iter().flatten().collect();
+    remarks.join("; ")
 }
 
 /// Whoever asks why nothing is answered finds their id here.

@@ -1,9 +1,15 @@
-//! Columns that line up.
+//! Columns that line up, of cells that nobody else can break out of.
+
+use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::plain::plain;
+
 /// Rows of the same number of cells, printed with two spaces between the columns.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<Cow<'_, str>>> =
+        rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
     let widths: Vec<usize> = header
         .iter()
         .enumerate()
@@ -12,9 +18,9 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
             cells.chain([title.width()]).max().unwrap_or(0)
         })
         .collect();
-    let titles: Vec<String> = header.iter().map(|title| (*title).to_owned()).collect();
+    let titles: Vec<Cow<'_, str>> = header.iter().map(|title| Cow::Borrowed(*title)).collect();
     let mut text = String::new();
-    for row in std::iter::once(&titles).chain(rows) {
+    for row in std::iter::once(&titles).chain(&rows) {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             line.push_str(cell);
@@ -34,5 +40,11 @@ mod tests {
     fn columns_line_up_whatever_the_letters_are() {
         let rows = [vec!["日本".to_owned(), "x".to_owned()], vec!["a".to_owned(), "y".to_owned()]];
         assert_eq!(table(&["name", "v"], &rows), "name  v\n日本  x\na     y\n");
+    }
+
+    #[test]
+    fn a_cell_is_one_line_and_tells_a_terminal_nothing() {
+        let rows = [vec!["a\u{1b}[2J\nb".to_owned()]];
+        assert_eq!(table(&["name"], &rows), "name\na\\u{1b}[2J\\nb\n");
     }
 }

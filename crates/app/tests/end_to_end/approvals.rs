@@ -144,3 +144,19 @@ async fn a_program_that_others_can_change_is_refused_with_its_line() {
     assert!(!ended.success() && told.contains("agent.programs.note.program"), "{told}");
     assert!(told.contains("can be changed by others"), "{told}");
 }
+
+#[tokio::test]
+async fn why_tells_who_approved_what_a_message_led_to() {
+    let place = Place::new().await;
+    let choices = place.asks("ann").await;
+    let home = place.rig.home.path();
+    let (ended, waits) = run(home, &["why", "bench:ann"]).await;
+    assert!(ended.success() && waits.contains("somebody was asked to approve it"), "{waits}");
+    place.press("ann", &choices, "Approve once").await;
+    let (ended, told) = run(home, &["why", "bench:ann"]).await;
+    assert!(ended.success(), "{told}");
+    for part in ["approval asked for by bench:", "approved by bench:", "run_program", ", once"] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    assert!(!told.contains("rm -rf") && !told.contains("note it"), "{told}");
+}

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use talaria_testkit::{Hold, Pace, Truth, VendorSettings, within};
 
-use crate::rig::{HANGS, Rig};
+use crate::rig::{HANGS, Rig, run};
 
 #[tokio::test]
 async fn asked_to_end_it_finishes_the_turns_in_hand() {
@@ -59,6 +61,29 @@ async fn asked_twice_it_ends_at_once_and_loses_nothing() {
     rig.llm.hold(Hold::Never);
     rig.start().await;
     rig.until_everything_is_answered().await;
+    rig.settle().await;
+    rig.check();
+}
+
+#[tokio::test]
+async fn whoever_stops_a_gateway_that_hangs_is_told_what_to_do_and_can_do_it() {
+    let sections = "agent: {restart_drain_timeout: 1}\n";
+    let mut rig = Rig::configured(VendorSettings::default(), &[], sections).await;
+    rig.start().await;
+    rig.vendor.say("ann", "hello");
+    rig.until_everything_is_answered().await;
+    let pid = Pid::from_raw(rig.process().pid().try_into().unwrap());
+    // It hears nothing, not even a signal.
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let (ended, output) = run(rig.home.path(), &["stop"]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    let hint = format!("kill -KILL {pid}");
+    assert!(output.contains("has not after") && output.contains(&hint), "{output}");
+    // What was asked for is done when it can be: here, as soon as it goes on.
+    kill(pid, Signal::SIGCONT).unwrap();
+    let ended = within(HANGS, "the end", rig.process().ended()).await.unwrap();
+    assert_eq!(ended.code(), Some(0), "{}", rig.process().output());
+    rig.start().await;
     rig.settle().await;
     rig.check();
 }

@@ -2,19 +2,28 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod approvals;
+mod backup;
 mod chat_commands;
 mod commands;
 mod conversations;
+mod crowd;
 mod delivering;
+mod doctor;
 mod ending;
 mod faults;
+mod hooks;
 mod kill;
+mod lifecycle;
 mod pairing;
 mod people;
 mod questions;
+mod reloading;
 mod rig;
 mod sessions;
 mod setup;
+mod telemetry;
 mod terminal;
 mod voice;
+mod watching;
 mod webhooks;
+mod why;

@@ -148,6 +148,13 @@ async fn a_record_that_was_tampered_with_is_noticed_and_what_is_changed_is_recor
     );
     place.done(&["stop"]).await;
     drop(process);
+    place.home.write("config.yaml", &changed.replace("allow: [ann]", "allow: [ann, ben]")).unwrap();
+    let process = place.start().await;
+    place.done(&["stop"]).await;
+    drop(process);
+    let record = place.done(&["audit"]).await;
+    let recorded = record.matches("settings_changed").count();
+    assert_eq!(recorded, 2, "while it ran, and while it did not: {record}");
     let verified = place.done(&["audit", "--verify"]).await;
     let mark = verified.split("Mark: ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
     place.done(&["audit", "--verify", "--seen", mark]).await;

@@ -37,13 +37,17 @@ impl Rig {
     /// Everything but the gateway, which is not running yet. What is said waits for what is being
     /// answered: every message gets a whole answer, and a test can count them.
     pub(crate) async fn new(settings: VendorSettings, account: &[&str]) -> Self {
-        Self::with(settings, account, "agent: {busy_input_mode: queue, busy_ack_enabled: false}\n")
-            .await
+        Self::configured(
+            settings,
+            account,
+            "agent: {busy_input_mode: queue, busy_ack_enabled: false}\n",
+        )
+        .await
     }
 
     /// The same, as it is installed: what is said during an answer ends it.
     pub(crate) async fn as_installed(settings: VendorSettings, account: &[&str]) -> Self {
-        Self::with(settings, account, "").await
+        Self::configured(settings, account, "").await
     }
 
     /// The same, with these sections in its configuration.
@@ -52,10 +56,6 @@ impl Rig {
         account: &[&str],
         sections: &str,
     ) -> Self {
-        Self::with(settings, account, sections).await
-    }
-
-    async fn with(settings: VendorSettings, account: &[&str], sections: &str) -> Self {
         let vendor = Vendor::open(settings).await.unwrap();
         let llm = FakeLlm::open().await.unwrap();
         let clutter = Clutter { account, sections };
@@ -75,6 +75,11 @@ impl Rig {
 
     pub(crate) fn process(&mut self) -> &mut GatewayProcess {
         self.process.as_mut().expect("the gateway was started")
+    }
+
+    /// Another process has taken the gateway's place.
+    pub(crate) fn succeed(&mut self, next: GatewayProcess) {
+        self.process = Some(next);
     }
 
     pub(crate) async fn kill(&mut self) {

@@ -33,6 +33,7 @@ fn the_schema_has_every_setting_and_every_platform() {
         "providers",
         "accounts",
         "prices",
+        "watch_config",
         "timezone",
         "session_store_max_age_days",
         "entry_max_age_days",
@@ -56,6 +57,7 @@ fn the_schema_has_every_setting_and_every_platform() {
         "files",
         "voice",
         "log",
+        "telemetry",
         "limits",
     ];
     assert_eq!(names, expected);

@@ -11,6 +11,7 @@ mod platforms;
 mod secrets;
 mod shown;
 mod speaking;
+mod telemetry;
 mod values;
 mod voice;
 

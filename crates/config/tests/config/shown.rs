@@ -117,6 +117,7 @@ accounts.desk.display.tool_progress = (not set)  (default)
 accounts.desk.display.runtime_footer = (not set)  (default)
 accounts.desk.reply_to_mode = first  (default)
 accounts.desk.plant = (not set)  (default)
+watch_config = true  (default)
 timezone = (not set)  (default)
 session_store_max_age_days = 0  (default)
 entry_max_age_days = 0  (default)
@@ -140,6 +141,7 @@ agent.first_token_limit = 2m  (default)
 agent.idle_limit = 1m  (default)
 agent.silence_limit = 30m  (default)
 agent.gateway_auto_continue_freshness = 3600  (default)
+agent.restart_drain_timeout = 180  (default)
 agent.busy_input_mode = interrupt  (default)
 agent.busy_ack_enabled = true  (default)
 approvals.mode = ask  (default)
@@ -200,6 +202,10 @@ voice.speak.longest = 4000  (default)
 voice.speak.at_once = 2  (default)
 log.level = info  (default)
 log.format = json  (environment TALARIA_LOG__FORMAT)
+log.files = 5  (default)
+log.file_size = 10MB  (default)
+telemetry.otlp = (not set)  (default)
+telemetry.metrics_token = (not set)  (default)
 limits.lanes_in_memory = 256  (default)
 limits.pending_per_session = 64  (default)
 limits.queued_per_session = 32  (default)
@@ -269,7 +275,7 @@ accounts.pigeon.token = (hidden)
   default     (not set)
   takes       secret
   variable    TALARIA_ACCOUNTS__PIGEON__TOKEN
-  applies     after a restart
+  applies     at once; its account is connected anew
 
 The token of the loft. It is printed on the ring."
     );
@@ -321,6 +327,7 @@ fn a_reload_tells_what_changed_and_when_it_applies() {
         .map(|change| {
             let applies = match change.applies {
                 Applies::Live => "live",
+                Applies::Account => "account",
                 Applies::Restart => "restart",
             };
             format!("{}: {} → {} {applies}", change.path, change.before, change.after)

@@ -42,16 +42,11 @@ const SLOWEST_LINE: u64 = 256 * 1024;
 
 /// Delivers to one chat until there is nothing left to deliver or to show.
 pub(crate) async fn run(shared: Arc<Shared>, chat: Arc<Chat>) {
-    let account = shared.accounts.get(&chat.to.account).cloned();
-    let now = shared.clock.now();
     let mut courier = Courier {
-        can: shared.capabilities(&chat.to),
-        manner: shared.manner(&chat.to),
-        purse: account
-            .as_ref()
-            .map(|account| account.purses.of(&chat.to.chat.id, now))
-            .unwrap_or_default(),
-        account,
+        can: Capabilities::PLAIN,
+        manner: Arc::default(),
+        purse: Arc::default(),
+        account: None,
         backoff: shared.spread.backoff(),
         plain: None,
         marked: None,
@@ -64,6 +59,7 @@ pub(crate) async fn run(shared: Arc<Shared>, chat: Arc<Chat>) {
     };
     loop {
         let errand = courier.chat.errand();
+        courier.find_account();
         if let Errand::Leave = errand {
             courier.rest().await;
             if courier.shared.chats.leave(&courier.chat) {
@@ -88,7 +84,7 @@ struct Courier {
     manner: Arc<Manner>,
     /// What may still be sent in this chat.
     purse: Arc<Purse>,
-    /// None when it is not configured any more.
+    /// None when nobody has heard of it in this run.
     account: Option<Arc<ConnectedAccount>>,
     backoff: Backoff,
     /// The parcel at hand, once its formatting was not accepted.
@@ -118,6 +114,18 @@ enum Weight {
 }
 
 impl Courier {
+    /// Goes by how the account is set up at this moment: it may have come, or have been changed, since the
+    /// last time.
+    fn find_account(&mut self) {
+        let to = &self.chat.to;
+        self.can = self.shared.capabilities(to);
+        self.manner = self.shared.manner(to);
+        self.account = self.shared.accounts.known(&to.account);
+        if let Some(account) = &self.account {
+            self.purse = account.purses.of(&to.chat.id, self.shared.clock.now());
+        }
+    }
+
     async fn run(&mut self, errand: Errand) {
         match errand {
             Errand::Deliver(parcel) => self.deliver(parcel).await,
@@ -134,7 +142,7 @@ impl Courier {
         outbound: &Outbound,
     ) -> Result<Receipt, SendError> {
         let unconfirmed = |reason: &str| SendError::Unconfirmed { reason: reason.into() };
-        tokio::select! {
+        let sent = tokio::select! {
             biased;
             sent = calm(outgoing.send(outbound)) => {
                 sent.unwrap_or_else(|Panicked| Err(unconfirmed("the platform panicked")))
@@ -142,7 +150,11 @@ impl Courier {
             () = self.shared.clock.sleep(self.patience(outbound)) => {
                 Err(unconfirmed("no answer in time"))
             }
+        };
+        if let Some(account) = &self.account {
+            account.speaks(&sent, self.shared.clock.now());
         }
+        sent
     }
 
     /// How long an act may take. Files take as long as they are large.
@@ -226,12 +238,9 @@ impl Courier {
         }
     }
 
-    /// Waits until the account is connected. One that is not configured never is.
+    /// Waits until the account is connected. One that is not configured may come yet.
     async fn connected(&self) -> Arc<dyn Outgoing> {
-        match &self.account {
-            Some(account) => account.connected().await,
-            None => std::future::pending().await,
-        }
+        self.shared.accounts.arrival(&self.chat.to.account).await.connected().await
     }
 
     fn outgoing(&self) -> Option<Arc<dyn Outgoing>> {
@@ -239,7 +248,11 @@ impl Courier {
     }
 
     async fn settle(&mut self, parcel: &Parcel, settlement: Settlement) {
-        self.durably(move |shared, id| shared.store.settle(id, settlement.clone()), parcel).await;
+        let written =
+            self.durably(|shared, id| shared.store.settle(id, settlement.clone()), parcel).await;
+        if written.is_some() {
+            crate::passing::settled(&self.shared, parcel, &settlement);
+        }
     }
 
     /// Writes, again and again until it is written. None when the store will never take it.

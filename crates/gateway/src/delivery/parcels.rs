@@ -76,6 +76,7 @@ impl Courier {
             () = too_old => return self.chat.put_back(parcel),
         };
         self.chat.carry_on();
+        self.find_account();
         // What is there and can be changed is not looked for again: it would be found for ever.
         let is_at_hand = parcel.shown.is_some() && self.can.edits != Edits::Never;
         if self.is_marked(&parcel) && !is_at_hand {

@@ -153,7 +153,10 @@ fn a_connection_that_never_comes_about_does_not_hold_up_the_others() {
     world.vendor().hangs_while_connecting();
     world.live(async |life| {
         other.say("alice", "home", "hello");
-        life.gateway.first_connections().await;
+        let begun = life.now();
+        life.gateway.every_connection().await;
+        let waited = life.now().since(begun);
+        assert!(Duration::from_secs(29) < waited && waited < Duration::from_secs(31), "{waited:?}");
         assert_eq!(other.texts("home"), ["echo: hello"]);
         let state = life.account().state;
         assert!(matches!(state, AccountState::Waiting { .. }), "{state:?}");

@@ -160,6 +160,10 @@ fn an_event_for_another_account_is_refused_and_each_event_gets_its_own_verdict()
             }
             assert_eq!(truth.shown.len(), 1);
         });
+        // It is counted where it came in: nobody can make up accounts.
+        let tallies = life.gateway.tallies();
+        assert_eq!(tallies.keys().map(AccountId::as_str).collect::<Vec<_>>(), ["main"]);
+        assert_eq!(tallies[&AccountId::literal("main")].denied, 1);
     });
 }
 

@@ -13,7 +13,7 @@ use talaria_session::{
 use talaria_store::{AuditDeed, Store, broken_at};
 use tokio::sync::Semaphore;
 
-use crate::world::{End, Life, SIMPLE, World, agent};
+use crate::world::{End, Life, SIMPLE, Verb, World, agent};
 
 const MAIN: &str = "main";
 
@@ -546,5 +546,64 @@ fn who_comes_in_with_everybody_leaves_no_record() {
         life.texts("a", 1).await;
         life.quiet().await;
         assert_eq!(life.disk.audited(0, 10).await, Ok(Vec::new()));
+    });
+}
+
+#[test]
+fn nobody_waits_for_a_stranger_at_the_door() {
+    pairing().live(async |life| {
+        life.disk.begins_late(Verb::KeepGuests, Duration::from_secs(60));
+        let begun = life.now();
+        life.vendor.say("ann", "ann", "let me in");
+        life.vendor.say("alice", "home", "hello");
+        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+        assert!(life.now().since(begun) < Duration::from_secs(5), "Alice waited for Ann");
+        code(&life.texts("ann", 1).await);
+    });
+}
+
+#[test]
+fn strangers_who_come_together_are_answered_by_one_write() {
+    pairing().live(async |life| {
+        life.disk.begins_late(Verb::KeepGuests, Duration::from_secs(60));
+        let begun = life.now();
+        for who in ["ann", "ben", "cid"] {
+            life.vendor.say(who, who, "let me in");
+        }
+        for who in ["ann", "ben", "cid"] {
+            code(&life.texts(who, 1).await);
+        }
+        // The first one, and everybody who came meanwhile.
+        assert!(life.now().since(begun) < Duration::from_secs(130), "{:?}", life.now());
+        let book = life.disk.guests(&account()).await.expect("reads").book;
+        assert_eq!(book.requests(life.now()).count(), 3);
+    });
+}
+
+#[test]
+fn a_panic_at_the_door_does_not_close_it() {
+    pairing().live(async |life| {
+        life.disk.panics(Verb::KeepGuests, 1);
+        life.vendor.say("ann", "ann", "let me in");
+        life.quiet().await;
+        life.vendor.say("ben", "ben", "let me in");
+        code(&life.texts("ben", 1).await);
+    });
+}
+
+#[test]
+fn who_is_let_in_while_they_wait_at_the_door_is_given_no_code() {
+    pairing().live(async |life| {
+        let issued =
+            life.gateway.pair(&account(), &PairWish::Issue(Reach::Direct), "operator").await;
+        let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
+        life.disk.begins_late(Verb::KeepGuests, Duration::from_secs(10));
+        life.vendor.say("ann", "ann", &code);
+        life.vendor.say("ann", "ann", "hello");
+        life.texts("ann", 1).await;
+        life.pass_seconds(60).await;
+        assert_eq!(life.vendor.texts("ann"), ["Paired! You are let in; say what you need."]);
+        let book = life.disk.guests(&account()).await.expect("reads").book;
+        assert_eq!(book.requests(life.now()).count(), 0);
     });
 }

@@ -25,8 +25,10 @@ mod speaking;
 mod spending;
 mod stopping;
 mod storage;
+mod supervision;
 mod turns;
 mod voice;
+mod watching;
 mod withdrawals;
 
 use talaria_testkit::sim as world;

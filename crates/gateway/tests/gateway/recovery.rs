@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
+use talaria_gateway::Drain;
 use talaria_model::{AgentEvent, CallId, Cost, EntryBody, ToolCall, Usage};
 use talaria_platform::ConnectError;
 use talaria_store::Store;
@@ -19,6 +20,10 @@ fn slow() -> Arc<dyn Agent> {
         stage.finish(&answer).await;
     })
 }
+
+/// What somebody reads whose turn was not finished in time.
+const LEFT: &str = "⏸️ I am being switched off and have not finished this yet; I go on with it when I am \
+                    started again.";
 
 #[test]
 fn a_message_that_was_only_journalled_is_answered_by_the_next_run() {
@@ -285,7 +290,7 @@ fn a_clean_stop_lets_turns_finish_within_the_grace() {
 }
 
 #[test]
-fn a_stopping_gateway_takes_nothing_more_in_and_the_next_run_does() {
+fn a_stopping_gateway_takes_in_what_is_said_and_the_next_run_answers() {
     let mut world = World::new(SIMPLE).with_agent(slow());
     world.live(async |life| {
         life.vendor.say("alice", "home", "hello");
@@ -294,15 +299,73 @@ fn a_stopping_gateway_takes_nothing_more_in_and_the_next_run_does() {
         let saying = async {
             life.pass_seconds(1).await;
             life.vendor.say("bob", "work", "too late");
+            life.until("it is taken in", |vendor| vendor.is_heard()).await;
+            assert_eq!(life.gateway.working_turns().len(), 1, "no turn begins");
+            life.pass_seconds(27).await;
+            life.vendor.say("carol", "garden", "much too late");
         };
         tokio::join!(stopping, saying);
-        assert!(!life.vendor.is_heard());
+        assert!(life.vendor.is_heard());
     });
+    let farewells = |chat: &str| world.vendor().texts(chat);
+    assert_eq!(farewells("home"), [LEFT], "cut off");
+    assert_eq!(farewells("work"), [LEFT], "has waited for long");
+    assert!(farewells("garden").is_empty(), "hardly waits yet");
     world.agent = echo();
     world.live(async |life| {
-        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
-        assert_eq!(life.texts("work", 1).await, ["echo: too late"]);
+        assert_eq!(life.texts("home", 2).await[1], "echo: hello");
+        assert_eq!(life.texts("work", 2).await[1], "echo: too late");
+        assert_eq!(life.texts("garden", 1).await, ["echo: much too late"]);
     });
+}
+
+#[test]
+fn what_is_left_is_in_writing_before_it_is_cut_off() {
+    let mut world = World::new(SIMPLE).with_agent(slow());
+    world.vendor().say("alice", "home", "hello");
+    // The process is killed each time after it has been told to end, and before it has: no death.
+    for other in ["attic", "cellar", "garden", "yard"] {
+        world.live(async |life| {
+            // Somebody is told each time; who was told once is not told again.
+            life.vendor.say("bob", other, "hello");
+            life.pass_seconds(10).await;
+            life.vendor.behaves(|_| Conduct::ShowsAfter(Duration::from_secs(5)));
+            let drained = life.gateway.drain(Drain::within(Duration::from_secs(1)));
+            tokio::select! {
+                _ = drained => panic!("it had something to say"),
+                () = life.pass_seconds(3) => {}
+            }
+        });
+    }
+    world.vendor().behaves(|_| Conduct::Shows);
+    world.agent = echo();
+    world.live(async |life| {
+        life.quiet().await;
+        let texts = life.vendor.texts("home");
+        assert_eq!(texts.last().map(String::as_str), Some("echo: hello"), "{texts:?}");
+    });
+}
+
+#[test]
+fn whoever_is_in_a_hurry_waits_for_nothing_and_leaves_nothing_unwritten() {
+    let mut world = World::new(SIMPLE).with_agent(slow());
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.pass_seconds(1).await;
+        let how = Drain::within(Duration::from_secs(600));
+        let hurried = how.hurried.clone();
+        let asked = life.now();
+        let hurry = async {
+            life.pass_seconds(2).await;
+            hurried.cancel();
+        };
+        let (drained, ()) = tokio::join!(life.gateway.drain(how), hurry);
+        assert!(life.now().since(asked) < Duration::from_secs(3));
+        assert_eq!((drained.left.len(), drained.clean), (1, true), "{drained:?}");
+        assert!(life.vendor.texts("home").is_empty(), "there is no time for that");
+    });
+    world.agent = echo();
+    world.live(async |life| assert_eq!(life.texts("home", 1).await, ["echo: hello"]));
 }
 
 #[test]
@@ -365,7 +428,7 @@ fn a_turn_that_a_clean_stop_cut_off_is_not_a_death() {
     }
     world.agent = echo();
     world.live(async |life| {
-        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+        assert_eq!(life.texts("home", 2).await, [LEFT, "echo: hello"], "they are told once");
     });
 }
 
@@ -475,5 +538,5 @@ fn a_start_that_fails_is_not_a_death() {
         assert!(world.try_start(Duration::from_secs(1)).is_err());
     }
     world.agent = echo();
-    world.live(async |life| assert_eq!(life.texts("home", 1).await, ["echo: hello"]));
+    world.live(async |life| assert_eq!(life.texts("home", 2).await[1], "echo: hello"));
 }

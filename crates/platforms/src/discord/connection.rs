@@ -143,7 +143,7 @@ impl Connection {
                 frame = self.socket.read(UNLIMITED) => frame.map_err(lost)?,
                 due = self.pulse.next() => {
                     if due == Due::Dead {
-                        return Err(LinkError::Lost { reason: "no sign of life".into() });
+                        return Err(LinkError::Deaf { reason: "no sign of life".into() });
                     }
                     self.beat().await?;
                     continue;

@@ -39,8 +39,8 @@ use talaria_model::{
     Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
-    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Secrecy,
-    Senders, SettingsError, Spec, Startup,
+    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Pulse,
+    Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
 pub use settings::{Mentions, Missed, Settings, Syncing};
@@ -214,6 +214,7 @@ impl Platform for Discord {
             incoming: Incoming::Stream(listening.arrivals()),
             outgoing: Arc::new(Speaking::new(lookup.clone(), files)),
             library: Some(Arc::new(library::Files::new(lookup)?)),
+            pulse: Pulse::USUAL,
         })
     }
 }

@@ -21,7 +21,7 @@ use talaria_model::{
     Unit,
 };
 use talaria_platform::{
-    Bursts, ConnectError, Identity, Incoming, Link, Platform, Ports, Senders, Spec, Startup,
+    Bursts, ConnectError, Identity, Incoming, Link, Platform, Ports, Pulse, Senders, Spec, Startup,
 };
 
 pub use wire::{
@@ -107,6 +107,7 @@ impl Platform for Loopback {
             incoming: Incoming::Stream(arrivals),
             outgoing: Arc::new(outgoing),
             library: None,
+            pulse: Pulse::Unknown,
         })
     }
 }

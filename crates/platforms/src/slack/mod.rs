@@ -45,7 +45,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, MenuItem, Need, Platform, Ports,
-    Secrecy, Senders, SettingsError, Spec, Startup,
+    Pulse, Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
 use api::Api;
@@ -307,18 +307,22 @@ impl Platform for Slack {
             api,
         });
         let hours = settings.catch_up_hours;
-        let incoming = match hears {
+        let (incoming, pulse) = match hears {
             WayIn::Socket(token) => {
                 let opened = socket::open(&hearing.api, &token, hearing.clock.clone()).await?;
                 is_one_app(&hearing, opened.1.connection_info.app_id.as_deref())?;
-                Incoming::Stream(socket::arrivals(hearing.clone(), token, opened, hours))
+                let arrivals = socket::arrivals(hearing.clone(), token, opened, hours);
+                (Incoming::Stream(arrivals), Pulse::USUAL)
             }
-            WayIn::Requests(secret) => requests::incoming(hearing.clone(), secret, hours),
+            // Slack says nothing to an address at which nobody has to be told anything.
+            WayIn::Requests(secret) => {
+                (requests::incoming(hearing.clone(), secret, hours), Pulse::Unknown)
+            }
         };
         let broadcast = if settings.reply_broadcast { Broadcast::Yes } else { Broadcast::No };
         let acts = Acts::new(hearing.clone(), ports.files, broadcast, settings.typing_status_text);
         let library = Arc::new(Shelves::new(hearing)?);
-        Ok(Link { incoming, outgoing: Arc::new(acts), library: Some(library) })
+        Ok(Link { incoming, outgoing: Arc::new(acts), library: Some(library), pulse })
     }
 }
 

@@ -270,7 +270,7 @@ impl Listening {
             }
             if self.hearing.echoes.is_overdue(self.hearing.now()) {
                 let reason = "a post of ours did not come back as an event".into();
-                return Err(LinkError::Lost { reason });
+                return Err(LinkError::Deaf { reason });
             }
             match self.happening().await {
                 Happening::Frame(which, frame) => {
@@ -334,6 +334,7 @@ impl Listening {
             Which::Old => &mut self.old,
         };
         let Some(open) = line else { return Ok(None) };
+        let silent = matches!(frame, Err(SocketError::Silent(_)));
         match frame {
             Ok(Frame::Text(text)) => {
                 open.heard = now;
@@ -359,6 +360,7 @@ impl Listening {
             Which::Old => Ok(None),
             // The next one is on its way, and then what was missed in between is read.
             Which::Current if self.opening.is_some() => Ok(None),
+            Which::Current if silent => Err(LinkError::Deaf { reason: "no sign of life".into() }),
             Which::Current => Err(LinkError::Lost { reason: "Slack hung up".into() }),
         }
     }

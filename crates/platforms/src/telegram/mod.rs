@@ -39,8 +39,8 @@ use talaria_model::{
     Idempotency, Ids, Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
-    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Secrecy,
-    Senders, SettingsError, Spec, Startup, Surface,
+    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Pulse,
+    Secrecy, Senders, SettingsError, Spec, Startup, Surface,
 };
 
 use api::{User, WebhookState};
@@ -324,6 +324,7 @@ impl Platform for Telegram {
             incoming,
             outgoing: Arc::new(speaker),
             library: Some(Arc::new(Files { client, shelf, clock })),
+            pulse: Pulse::USUAL,
         })
     }
 }

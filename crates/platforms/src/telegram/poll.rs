@@ -107,7 +107,7 @@ impl Poll {
         let state = self.client.ask::<WebhookState>("getWebhookInfo", &Map::new(), ASK).await;
         let waits = state.is_ok_and(|state| state.pending_update_count > 0);
         if waits && self.is_held_back {
-            return Err(LinkError::Lost { reason: "Telegram holds updates back".into() });
+            return Err(LinkError::Deaf { reason: "Telegram holds updates back".into() });
         }
         self.is_held_back = waits;
         Ok(waits)

@@ -34,7 +34,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Archive, Arrival, Bursts, ConnectError, FileStore, Identity, Incoming, Link, Outgoing,
-    Platform, Ports, SendError, Senders, Spec, Startup, Surface,
+    Platform, Ports, Pulse, SendError, Senders, Spec, Startup, Surface,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -118,6 +118,7 @@ impl Platform for Terminal {
             },
             outgoing: desk,
             library: None,
+            pulse: Pulse::Unknown,
         })
     }
 }

@@ -288,8 +288,10 @@ mod tests {
             let expected = Host { name: name.into(), port };
             assert_eq!(Host::parse(text), Some(expected), "{text}");
         }
-        for text in ["", ":80", "[::1", "[x]:80", "::1", "a:b", "a:+80", "a:99999", "a:80:80", "a:"]
-        {
+        for text in [
+            "", ":80", "[::1", "[::1]80", "[::1]x", "[x]:80", "::1", "a:b", "a:+80", "a:99999",
+            "a:80:80", "a:",
+        ] {
             assert_eq!(Host::parse(text), None, "{text}");
         }
     }

@@ -36,7 +36,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Archive, Arrival, Bursts, ConnectError, Desk, FileStore, Identity, Incoming, Link, MenuItem,
-    Outgoing, Platform, Ports, SendError, Senders, Spec, Startup, Surface,
+    Outgoing, Platform, Ports, Pulse, SendError, Senders, Spec, Startup, Surface,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
@@ -158,6 +158,7 @@ impl Platform for Web {
             },
             outgoing: site,
             library: None,
+            pulse: Pulse::Unknown,
         })
     }
 }

@@ -158,7 +158,13 @@ impl Talk {
         let session = SessionId::literal("s");
         let turn = Some(TurnId { session, number: self.turns });
         let number = self.entries.len() as u32 + 1;
-        self.entries.push(Entry { number, at: Timestamp::from_millis(0), turn, body });
+        self.entries.push(Entry {
+            number,
+            at: Timestamp::from_millis(0),
+            turn,
+            body,
+            because: None,
+        });
     }
 
     async fn turn(&mut self, text: &str, files: Vec<FileRef>) {

@@ -146,6 +146,21 @@ fn each_footing_each_rule_and_each_deed_has_words_of_its_own() {
 }
 
 #[test]
+fn only_lists_and_roles_name_whom_they_let_in() {
+    let naming = [Rule::List, Rule::RoomList, Rule::Role, Rule::General];
+    let others = [Rule::Disabled, Rule::Authenticated, Rule::Pairing, Rule::Everyone, Rule::None];
+    assert!(naming.into_iter().all(Rule::names));
+    assert!(!others.into_iter().any(Rule::names));
+}
+
+#[test]
+fn only_on_the_operators_own_surface_others_are_read() {
+    let on = |surface| Access { surface, ..Access::closed() }.reads_others();
+    assert!(on(Surface::Own));
+    assert!(!on(Surface::Platform));
+}
+
+#[test]
 fn only_what_is_surely_direct_is_direct() {
     for kind in ChatKind::ALL {
         let expected = if kind == ChatKind::Dm { Room::Direct } else { Room::Group };

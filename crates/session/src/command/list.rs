@@ -120,9 +120,10 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         command: Command::Platforms,
         name: "platforms",
+        arguments: "[pause ACCOUNT|resume ACCOUNT]",
         category: Gateway,
         who: Admin,
-        help: "show which accounts are connected",
+        help: "show which accounts are connected, and disconnect or connect one",
         ..PLAIN
     },
     CommandSpec {

@@ -278,11 +278,93 @@ pub(crate) fn parse<'a>(text: &str, quick: &'a [QuickCommand]) -> Parsed<'a> {
 }
 
 /// The same of a message. What somebody passed on are the words of another: they command nobody.
-pub(crate) fn given<'a>(message: &Message, quick: &'a [QuickCommand]) -> Parsed<'a> {
+pub(crate) fn parsed<'a>(message: &Message, quick: &'a [QuickCommand]) -> Parsed<'a> {
     match &message.forwarded {
         Some(_) => Parsed::Words,
         None => parse(&message.text, quick),
     }
+}
+
+/// How many aliases may stand for one another.
+pub(crate) const DEEPEST_ALIAS: usize = 4;
+
+impl Command {
+    /// Whether it must not wait for anybody's consent: it stops something, or answers a question.
+    pub fn acts_at_once(self) -> bool {
+        matches!(self, Self::Approve | Self::Deny | Self::Stop)
+    }
+}
+
+/// What a message is, as far as commands go, to whoever decides about commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meant {
+    /// Something said.
+    Words,
+    /// A command of this name that whoever gives it may not give.
+    Refused(String),
+    /// A command.
+    Command(Given),
+}
+
+/// A command that somebody gives who may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// Which it is; none for one from the configuration, and for one that does not exist.
+    pub command: Option<Command>,
+    /// What it is called in the list, whatever alias or beginning was typed; as typed where there is none
+    /// of that name.
+    pub name: String,
+    /// The name as it was typed.
+    pub typed: String,
+    /// What stands behind it.
+    pub arguments: String,
+}
+
+/// What a message means when somebody says it. What only stands for another command is that one. A name
+/// that does not exist is a command that anybody may give, as far as they may give any.
+pub fn meant(message: &Message, quick: &[QuickCommand], by: &Authority) -> Meant {
+    let Some(Typed { name: Some(typed), .. }) = divide(&message.text) else { return Meant::Words };
+    let mut message = message.clone();
+    for _ in 0..=DEEPEST_ALIAS {
+        let (command, name, arguments) = match parsed(&message, quick) {
+            Parsed::Words => return Meant::Words,
+            Parsed::Command { spec, .. } if !by.may_give(spec.name, spec.who) => {
+                return Meant::Refused(spec.name.to_owned());
+            }
+            Parsed::Command { spec, arguments } => {
+                (Some(spec.command), spec.name.to_owned(), arguments)
+            }
+            Parsed::Quick { quick, .. } if !by.may_run(quick) => {
+                return Meant::Refused(quick.name.clone());
+            }
+            Parsed::Quick {
+                quick: QuickCommand { does: Quick::Alias(stands_for), .. },
+                arguments,
+            } => {
+                message.text = format!("{stands_for} {arguments}").trim_end().to_owned();
+                continue;
+            }
+            Parsed::Quick { quick, arguments } => (None, quick.name.clone(), arguments),
+            Parsed::Unknown { name, .. } if !by.may_give(&name, Who::Anyone) => {
+                return Meant::Refused(name);
+            }
+            Parsed::Unknown { name, .. } => {
+                let arguments = divide(&message.text).map(|typed| typed.arguments);
+                (None, name, arguments.unwrap_or_default())
+            }
+        };
+        return Meant::Command(Given { command, name, typed, arguments });
+    }
+    Meant::Words
+}
+
+/// Whether a message gives a command that must not wait for anybody's consent.
+pub fn acts_at_once(message: &Message) -> bool {
+    let Parsed::Command { spec, .. } = parsed(message, &[]) else { return false };
+    // Cut short, it may be the name of a command that somebody made.
+    let typed = divide(&message.text).and_then(|typed| typed.name).unwrap_or_default();
+    let is_whole = spec.names().any(|name| name == typed);
+    is_whole && spec.command.acts_at_once()
 }
 
 /// Whether an event must reach a session whatever it is doing and however much waits before it.
@@ -293,7 +375,7 @@ pub fn is_control(inbound: &Inbound) -> bool {
         InboundKind::Said(message) => {
             message.addressed == Addressed::ToUs
                 && matches!(
-                    given(message, &[]),
+                    parsed(message, &[]),
                     Parsed::Command { spec, .. } if spec.running == WhileRunning::Jumps
                 )
         }
@@ -361,6 +443,96 @@ mod tests {
     use super::*;
     use crate::access::{Footing, Tiers};
 
+    #[test]
+    fn whoever_decides_about_commands_is_told_the_name_in_the_list() {
+        let alias = |name: &str, stands_for: &str| QuickCommand {
+            name: name.into(),
+            help: String::new(),
+            who: Who::Anyone,
+            does: Quick::Alias(stands_for.into()),
+        };
+        let quick = [alias("anew", "/reset"), alias("loop", "/loop"), alias("short", "be short")];
+        let listed = Authority { footing: Footing::Listed, ..Authority::none() };
+        let given = |text: &str| {
+            let message = Message { text: text.into(), ..Message::default() };
+            match meant(&message, &quick, &listed) {
+                Meant::Words => None,
+                Meant::Refused(name) => Some(format!("not {name}")),
+                Meant::Command(given) => Some(format!("{}: {}", given.name, given.arguments)),
+            }
+        };
+        for (text, name) in [
+            ("/new title", Some("new: title")),
+            ("/RESET@bot title", Some("new: title")),
+            ("/anew title", Some("new: title")),
+            ("/compr", Some("compress: ")),
+            ("/weather in Rome", Some("weather: in Rome")),
+            ("/short please", None),
+            ("/loop", None),
+            ("/etc/passwd", None),
+            ("new", None),
+        ] {
+            assert_eq!(given(text).as_deref(), name, "{text}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_asked_about_what_somebody_may_not_give() {
+        let quick = |name: &str, who, does| QuickCommand {
+            name: name.into(),
+            help: String::new(),
+            who,
+            does,
+        };
+        let quick = [
+            quick("deploy", Who::Admin, Quick::Run),
+            quick("disk", Who::Anyone, Quick::Run),
+            quick("again", Who::Anyone, Quick::Alias("/restart".into())),
+            quick("quietly", Who::Admin, Quick::Alias("/status".into())),
+        ];
+        let tiers = Arc::new(Tiers {
+            admins: BTreeSet::from([SenderId::literal("alice")]),
+            others: BTreeSet::from(["status".to_owned(), "weather".to_owned()]),
+        });
+        let by = |footing| Authority { footing, tiers: tiers.clone(), ..Authority::none() };
+        let may = |text: &str, footing| {
+            let message = Message { text: text.into(), ..Message::default() };
+            match meant(&message, &quick, &by(footing)) {
+                Meant::Words => panic!("{text} is a command"),
+                Meant::Refused(_) => false,
+                Meant::Command(_) => true,
+            }
+        };
+        for (text, others) in [
+            ("/restart", false),
+            ("/again", false),
+            ("/new", false),
+            ("/status", true),
+            ("/quietly", false),
+            ("/stop", true),
+            ("/deploy", false),
+            ("/disk", true),
+            ("/weather in Rome", true),
+            ("/ship it", false),
+        ] {
+            assert_eq!(may(text, Footing::Listed), others, "{text}");
+            assert!(may(text, Footing::Admin), "{text}");
+            assert!(!may(text, Footing::Stranger), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stops_something_or_answers_a_question_waits_for_nobody() {
+        let at_once =
+            |text: &str| acts_at_once(&Message { text: text.into(), ..Message::default() });
+        for text in ["/stop", "/STOP@bot", "/approve", "/deny no"] {
+            assert!(at_once(text), "{text}");
+        }
+        for text in ["/new", "/status", "stop", "/nothing", "", "/sto", "/appr"] {
+            assert!(!at_once(text), "{text}");
+        }
+    }
+
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let quick = [
@@ -427,7 +599,7 @@ mod tests {
     fn nobody_commands_in_the_words_of_another() {
         for forwarded in [Some(talaria_model::Author::Us), Some(talaria_model::Author::Unknown)] {
             let message = Message { text: "/stop".into(), forwarded, ..Message::default() };
-            assert!(matches!(given(&message, &[]), Parsed::Words));
+            assert!(matches!(parsed(&message, &[]), Parsed::Words));
             let said = crate::tests::said("alice", "");
             assert!(!is_control(&Inbound { kind: InboundKind::Said(message), ..said }));
         }

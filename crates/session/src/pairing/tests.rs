@@ -194,6 +194,70 @@ fn who_has_guessed_too_often_is_deaf_ground_for_an_hour_and_nobody_else_is() {
 }
 
 #[test]
+fn what_is_not_even_looked_at_is_looked_at_again_on_the_second() {
+    let deaf = |book: &GuestBook, name: &str, now| {
+        book.is_deaf_to(&who(name).id, "hello", Strangers::Pair, now)
+    };
+    let mut book = GuestBook::default();
+    code(hello(&mut book, "ann", 1, at(0)));
+    assert!(deaf(&book, "ann", at(599)) && !deaf(&book, "ben", at(599)));
+    assert!(!deaf(&book, "ann", at(600)));
+    for _ in 0..MOST_FAILURES {
+        book.approve("AAAAAAAA", Reach::Direct, "op", at(1)).expect_err("no such code");
+    }
+    assert!(deaf(&book, "ben", at(3600)));
+    assert!(!deaf(&book, "ben", at(3601)));
+}
+
+#[test]
+fn who_says_a_right_code_is_forgiven_and_nobody_else_is() {
+    let mut book = GuestBook::default();
+    let right = book.issue(Reach::Direct, "op", chance(7), at(0)).expect("issues").0;
+    let next = book.issue(Reach::Direct, "op", chance(8), at(0)).expect("issues").0;
+    let mut says = |name: &str, text: &str| {
+        book.said((&who(name), &here()), text, Strangers::Pair, chance(1), at(1))
+    };
+    for _ in 0..MOST_GUESSES {
+        assert_eq!(says("eve", "AAAAAAAA"), Answer::Silence(Silence::Wrong));
+    }
+    for _ in 1..MOST_GUESSES {
+        assert_eq!(says("ann", "AAAAAAAA"), Answer::Silence(Silence::Wrong));
+    }
+    assert!(matches!(says("ann", &right), Answer::LetIn(_)));
+    assert_eq!(says("eve", &next), Answer::Silence(Silence::Barred));
+    book.revoke(&SenderId::literal("ann"));
+    let again = book.said((&who("ann"), &here()), "AAAAAAAA", Strangers::Pair, chance(1), at(2));
+    assert_eq!(again, Answer::Silence(Silence::Wrong));
+    let again = book.said((&who("ann"), &here()), &next, Strangers::Pair, chance(1), at(2));
+    assert!(matches!(again, Answer::LetIn(_)), "they have five guesses again: {again:?}");
+}
+
+#[test]
+fn no_more_guessers_are_remembered_than_there_is_room_for() {
+    let mut book = GuestBook::default();
+    for guess in 0..MOST_GUESSERS * 2 {
+        if book.issued.is_empty() {
+            book.issue(Reach::Direct, "op", chance(7), at(1)).expect("issues");
+        }
+        let eve = who(&format!("eve {guess}"));
+        book.said((&eve, &here()), "AAAAAAAA", Strangers::Pair, chance(1), at(1));
+        assert!(book.guessers.len() <= MOST_GUESSERS, "{guess}");
+    }
+    assert_eq!(book.guessers.len(), MOST_GUESSERS);
+}
+
+#[test]
+fn who_is_let_in_asks_no_more_and_others_go_on_asking() {
+    let mut book = GuestBook::default();
+    code(hello(&mut book, "ann", 1, at(0)));
+    code(hello(&mut book, "ben", 2, at(0)));
+    let handed_on = book.issue(Reach::Direct, "op", chance(7), at(0)).expect("issues").0;
+    book.said((&who("ann"), &here()), &handed_on, Strangers::Pair, chance(3), at(1));
+    let asking: Vec<_> = book.requests(at(1)).map(|request| request.sender.as_str()).collect();
+    assert_eq!(asking, ["ben"]);
+}
+
+#[test]
 fn a_hundred_guesses_by_whomever_void_every_code() {
     let mut book = GuestBook::default();
     let right = book.issue(Reach::Direct, "op", chance(7), at(0)).expect("issues").0;
@@ -286,6 +350,22 @@ fn no_more_people_are_let_in_than_there_is_room_for() {
     assert_eq!(answer, Answer::Silence(Silence::Wrong));
     book.revoke(&SenderId::literal("p7"));
     assert!(book.approve(&asked.0, Reach::Direct, "op", at(3)).is_ok());
+}
+
+#[test]
+fn who_a_list_lets_in_is_news_once_and_as_long_as_there_is_room_to_remember() {
+    let mut book = GuestBook::default();
+    let ann = SenderId::literal("ann");
+    assert!(book.is_news(&ann));
+    assert!(book.meet(&ann));
+    assert!(!book.is_news(&ann));
+    assert!(!book.meet(&ann));
+    for number in 1..MOST_MET {
+        assert!(book.meet(&SenderId::new(format!("guest {number}")).expect("an id")), "{number}");
+    }
+    let late = SenderId::literal("late");
+    assert!(!book.is_news(&late), "there is no room to remember that it was recorded");
+    assert!(!book.meet(&late));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use talaria_model::{
 };
 
 use super::Step;
+use super::words::DROPPED;
 use crate::Closed;
 use crate::command::{self, Parsed};
 use crate::rules::Edits;
@@ -24,7 +25,7 @@ impl Step<'_> {
         match kind {
             InboundKind::Stopped => {
                 self.close(seq, Closed::Handled);
-                self.stop_all_before(seq);
+                self.stop_for(&from, seq);
             }
             InboundKind::Pressed(choice) => self.pressed(seq, from, choice),
             InboundKind::Said(message) if message.addressed != Addressed::ToUs => {
@@ -60,10 +61,13 @@ impl Step<'_> {
                 InboundKind::Stopped | InboundKind::Pressed(_) => self.arrived(seq, inbound),
             }
         }
+        for part in parts.extract_if(.., |part| self.is_hushed(part)).collect::<Vec<_>>() {
+            self.close(part.seq, Closed::Ignored(DROPPED));
+        }
         let rules = self.session.rules.clone();
         let are_words = parts
             .iter()
-            .all(|part| matches!(command::given(&part.message, &rules.quick), Parsed::Words));
+            .all(|part| matches!(command::parsed(&part.message, &rules.quick), Parsed::Words));
         if let (Some(last), true) = (parts.last(), self.is_idle() && are_words) {
             self.session.at = last.to.clone();
             let expiry = self.session.expired(self.now);
@@ -101,6 +105,9 @@ impl Step<'_> {
     }
 
     fn said(&mut self, said: Waiting) {
+        if self.is_hushed(&said) {
+            return self.close(said.seq, Closed::Ignored(DROPPED));
+        }
         match self.session.key.side {
             Some(_) => self.begin_beside(said),
             None => self.heard(said),

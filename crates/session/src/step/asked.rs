@@ -130,6 +130,7 @@ fn is_own(request: &Request) -> bool {
         | Request::Pair { .. }
         | Request::Left { .. } => true,
         Request::SetHome
+        | Request::Platform { .. }
         | Request::Reload
         | Request::Restart
         | Request::Run(_)

@@ -111,6 +111,7 @@ impl Step<'_> {
             }
             Event::Stumbled { over } => self.stumbled(over),
             Event::Woke => self.woke(),
+            Event::Leaving { reason, farewell } => self.leaving(reason, farewell),
             Event::Restarted { ended } => self.restarted(ended),
         }
     }

@@ -1,6 +1,6 @@
 //! Commands.
 
-use talaria_model::{Effort, Task, Word};
+use talaria_model::{Because, Effort, Sender, Task, Word};
 
 use super::Step;
 use super::question::Says;
@@ -10,7 +10,7 @@ use super::words::is_of;
 use crate::Closed;
 use crate::access::{Deed, Reach, Surface, Whose};
 use crate::command::{self, Command, CommandSpec, QuickCommand, WhileRunning};
-use crate::event::{Effect, PairWish, Passed, Request};
+use crate::event::{Effect, PairWish, Passed, Pause, Request};
 use crate::life::{Happening, Life, ResetReason, ResumeReason};
 use crate::reply::count;
 use crate::rules::AfterStop;
@@ -52,9 +52,9 @@ impl Step<'_> {
                     return self.not_allowed(said, spec.name);
                 }
                 self.close(said.seq, Closed::Handled);
-                let seq = said.seq;
+                let (from, seq) = (said.from.clone(), said.seq);
                 self.aside(said);
-                self.stop_all_before(seq);
+                self.stop_for(&from, seq);
             }
             Command::New => self.begin_anew(said, &arguments),
             Command::Status => {
@@ -111,12 +111,36 @@ impl Step<'_> {
                 let last = arguments.parse().unwrap_or(SOME_HISTORY).clamp(1, MUCH_HISTORY);
                 self.ask(said, Request::History { last });
             }
-            Command::Platforms => self.ask(said, Request::Platforms),
+            Command::Platforms => self.platforms(said, &arguments),
             Command::SetHome => self.ask(said, Request::SetHome),
             Command::Reload => self.ask(said, Request::Reload),
             Command::Restart => self.ask(said, Request::Restart),
             Command::Pair => self.pair(said, &arguments),
         }
+    }
+
+    /// `/platforms`: how they are doing, and which are connected.
+    fn platforms(&mut self, said: Waiting, arguments: &str) {
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        let (pause, account) = match words.as_slice() {
+            [] => return self.ask(said, Request::Platforms),
+            ["pause", account] => (Pause::Pause, *account),
+            ["resume", account] => (Pause::Resume, *account),
+            _ => {
+                let text = "`/platforms` shows how they are doing; `/platforms pause ACCOUNT` and \
+                            `/platforms resume ACCOUNT` disconnect and connect one.";
+                return self.reply(said, text);
+            }
+        };
+        // Nobody could say here that it is to go on.
+        if pause == Pause::Pause && account == said.to.account.as_str() {
+            let text = format!(
+                "That is the account you speak on, and it could not be told to go on. Pause it on another \
+                 one, or with `talaria platforms pause {account}`."
+            );
+            return self.reply(said, text);
+        }
+        self.ask(said, Request::Platform { account: account.to_owned(), pause });
     }
 
     /// `/pair`: who is let in.
@@ -161,6 +185,7 @@ impl Step<'_> {
              are here."
         );
         self.reply(said, text);
+        self.because(Because::NotAllowed);
     }
 
     /// Stops what runs: the turn in hand or, if there is none, what runs beside it.
@@ -193,13 +218,27 @@ impl Step<'_> {
         }
     }
 
+    /// Stops the turn of somebody and drops what they said. Others go on, and what runs in the background is
+    /// everybody's.
+    pub(super) fn stop_own(&mut self, somebody: &Sender) {
+        let dropped = words_dropped(self.drop_waiting_of(somebody));
+        let is_theirs = self.session.hand().is_some_and(|hand| hand.from.is(somebody));
+        match is_theirs.then(|| self.put_down()).flatten() {
+            Some(hand) => {
+                self.fall_silent();
+                self.effects.push(Effect::Tell { turn: hand.turn.clone(), word: Word::Stop });
+                self.session.phase = Phase::Stopping(hand);
+                if !dropped.is_empty() {
+                    self.notice(format!("Stopping.{dropped}"));
+                }
+            }
+            None => self.notice(format!("Nothing of yours is running.{dropped}")),
+        }
+    }
+
     /// Drops what waits; says how much that was, for the end of a notice.
     pub(super) fn tell_dropped(&mut self) -> String {
-        match self.drop_waiting() + self.overtaken {
-            0 => String::new(),
-            1 => " One message that was waiting is dropped.".to_owned(),
-            n => format!(" {n} messages that were waiting are dropped."),
-        }
+        words_dropped(self.drop_waiting() + self.overtaken)
     }
 
     fn queue(&mut self, said: Waiting) {
@@ -344,6 +383,9 @@ impl Step<'_> {
             Life::ResumePending { reason: ResumeReason::ShutdownTimeout, .. } => {
                 ", cut off by a shutdown: write, and I go on"
             }
+            Life::ResumePending { reason: ResumeReason::RestartTimeout, .. } => {
+                ", cut off by a restart: write, and I go on"
+            }
             Life::ResumePending { reason: ResumeReason::RestartInterrupted, .. } => {
                 ", cut off by a crash: write, and I go on"
             }
@@ -470,5 +512,13 @@ fn pairing_usage(surface: Surface) -> &'static str {
             "Say `/pair` for a code to hand on, `/pair approve CODE`, `/pair list`, `/pair revoke ID` or \
              `/pair clear`."
         }
+    }
+}
+
+fn words_dropped(many: usize) -> String {
+    match many {
+        0 => String::new(),
+        1 => " One message that was waiting is dropped.".to_owned(),
+        n => format!(" {n} messages that were waiting are dropped."),
     }
 }

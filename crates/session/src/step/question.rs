@@ -1,8 +1,8 @@
 //! What the agent asks and what people answer.
 
 use talaria_model::{
-    Answer, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question, Sender, Seq,
-    Standing, Word,
+    Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question,
+    Sender, Seq, Standing, Word,
 };
 
 use super::Step;
@@ -43,6 +43,9 @@ impl Step<'_> {
         if let Some(sent) = sent.clone() {
             let (text, choices) = (question.text.clone(), question.choices.clone());
             self.record(EntryBody::Noticed { text, choices, files: Vec::new(), sent });
+            if let Some(approval) = &question.approval {
+                self.because(Because::Approval(approval.digest));
+            }
         }
         match std::mem::replace(&mut self.session.phase, Phase::Idle) {
             Phase::Thinking(hand) => {

@@ -4,7 +4,7 @@ use talaria_model::{Content, Cost, EntryBody, Failure, Inbound, Seq, Usage, Work
 
 use super::Step;
 use crate::Closed;
-use crate::event::{Effect, Ended};
+use crate::event::{Effect, Ended, Farewell};
 use crate::life::{During, Happening, ResumeReason};
 use crate::session::Phase;
 
@@ -40,6 +40,25 @@ impl Step<'_> {
         self.abandon(failure);
     }
 
+    /// Leaves a turn that answers somebody to the next process. One that was told to stop has nothing to
+    /// go on with, and one that asks goes on waiting.
+    pub(super) fn leaving(&mut self, reason: ResumeReason, farewell: Farewell) {
+        let Phase::Thinking(hand) = &mut self.session.phase else { return };
+        hand.left = Some(reason);
+        if farewell == Farewell::Said && !std::mem::replace(&mut hand.excused, true) {
+            // It may be read only after the restart.
+            self.murmur(match reason {
+                ResumeReason::RestartTimeout => {
+                    "🔄 I am restarting and have not finished this yet; I go on with it afterwards."
+                }
+                ResumeReason::ShutdownTimeout | ResumeReason::RestartInterrupted => {
+                    "⏸️ I am being switched off and have not finished this yet; I go on with it when I \
+                     am started again."
+                }
+            });
+        }
+    }
+
     pub(super) fn restarted(&mut self, ended: Ended) {
         let (now, rules) = (self.now, self.session.rules.clone());
         match &mut self.session.phase {
@@ -52,11 +71,16 @@ impl Step<'_> {
                 hand.deadline = now + rules.turn_limit;
                 hand.heard = now;
                 hand.work = if hand.task.is_answer() { Work::Plain } else { Work::Compression };
-                hand.deaths += u8::from(ended == Ended::Abruptly);
+                let left = hand.left.take();
+                hand.deaths += u8::from(ended == Ended::Abruptly && left.is_none());
                 if hand.deaths >= DEATHS_UNTIL_QUARANTINE {
                     self.quarantine();
                 } else if stale {
-                    self.cut_off(ended, during);
+                    let reason = left.unwrap_or(match ended {
+                        Ended::Cleanly => ResumeReason::ShutdownTimeout,
+                        Ended::Abruptly => ResumeReason::RestartInterrupted,
+                    });
+                    self.cut_off(reason, during);
                 } else {
                     self.go_on();
                 }
@@ -79,7 +103,7 @@ impl Step<'_> {
     }
 
     /// A turn that was cut off too long ago does not go on by itself: the moment may have passed.
-    fn cut_off(&mut self, ended: Ended, during: During) {
+    fn cut_off(&mut self, reason: ResumeReason, during: During) {
         let text = "A restart cut me off while I was working on this, and that was a while ago. Write \
                     to me, and I go on.";
         if let Some(sent) = self.speak(Content::text(text)) {
@@ -87,10 +111,6 @@ impl Step<'_> {
             let (choices, files) = (Vec::new(), Vec::new());
             self.record(EntryBody::Noticed { text, choices, files, sent });
         }
-        let reason = match ended {
-            Ended::Cleanly => ResumeReason::ShutdownTimeout,
-            Ended::Abruptly => ResumeReason::RestartInterrupted,
-        };
         self.happened(Happening::Cut { reason, at: self.now, during });
         self.over();
     }

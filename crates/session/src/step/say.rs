@@ -1,8 +1,8 @@
 //! What is recorded and delivered.
 
 use talaria_model::{
-    Act, Content, Entry, EntryBody, Notify, Outbound, OutboundId, Sender, SenderId, SenderKind,
-    TurnId,
+    Act, Because, Content, Entry, EntryBody, Notify, Outbound, OutboundId, Sender, SenderId,
+    SenderKind, TurnId,
 };
 
 use super::Step;
@@ -88,8 +88,20 @@ impl Step<'_> {
 
     pub(super) fn record_in(&mut self, turn: Option<TurnId>, body: EntryBody) {
         self.session.entries += 1;
-        let entry = Entry { number: self.session.entries, at: self.now, turn, body };
+        let (number, at) = (self.session.entries, self.now);
+        let entry = Entry { number, at, turn, body, because: None };
         self.effects.push(Effect::Record { session: self.session.id.clone(), entry });
+    }
+
+    /// Says of what was recorded last why it was said.
+    pub(super) fn because(&mut self, why: Because) {
+        let recorded = self.effects.iter_mut().rev().find_map(|effect| match effect {
+            Effect::Record { entry, .. } => Some(entry),
+            _ => None,
+        });
+        if let Some(entry) = recorded {
+            entry.because = Some(why);
+        }
     }
 
     /// A conversation is called after the first thing said in it.

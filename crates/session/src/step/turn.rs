@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    Address, AgentEvent, Attended, Content, Cost, EntryBody, Extent, Failure, FileRef, Message,
-    Notify as Aloudness, OutboundId, Sender, Seq, Standing, Task, TurnId, Usage, Word, Work,
+    Address, AgentEvent, Attended, Because, Content, Cost, EntryBody, Extent, Failure, FileRef,
+    Message, Notify as Aloudness, OutboundId, Sender, Seq, Standing, Task, TurnId, Usage, Word,
+    Work,
 };
 
 use super::Step;
@@ -104,6 +105,8 @@ impl Step<'_> {
             cost: Cost::FREE,
             deadline: self.now + self.session.rules.turn_limit,
             deaths: 0,
+            left: None,
+            excused: false,
             task,
         };
         if let Some(before) = before {
@@ -433,13 +436,17 @@ impl Step<'_> {
             false => reply::under(kept, &format!("*{reason}*")),
         };
         let sent = self.speak(Content::text(text.clone()));
-        match (kept.is_empty(), sent) {
-            (false, sent) => self.record(broken_off(text, sent, usage, cost)),
+        let recorded = match (kept.is_empty(), sent) {
+            (false, sent) => Some(broken_off(text, sent, usage, cost)),
             (true, Some(sent)) => {
                 let (choices, files) = (Vec::new(), Vec::new());
-                self.record(EntryBody::Noticed { text: reason, choices, files, sent });
+                Some(EntryBody::Noticed { text: reason, choices, files, sent })
             }
-            (true, None) => {}
+            (true, None) => None,
+        };
+        if let Some(body) = recorded {
+            self.record(body);
+            self.because(Because::from(&failure));
         }
         self.over();
     }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use talaria_model::{Sender, Steer, Task, Word, Work};
+use talaria_model::{Because, Sender, Steer, Task, Word, Work};
 
 use super::Step;
 use crate::Closed;
-use crate::command::{self, Command, Parsed, Quick};
+use crate::access::Whose;
+use crate::command::{self, Command, DEEPEST_ALIAS, Meant, Parsed, Quick};
 use crate::event::Effect;
 use crate::life::Activity;
 use crate::rules::{Acks, Busy};
@@ -18,9 +19,6 @@ const ACK_EVERY: Duration = Duration::from_secs(30);
 /// What the same person says so soon after a turn has begun is the rest of what began it.
 const SAME_BREATH: Duration = Duration::from_secs(3);
 
-/// How many aliases may stand for one another.
-const DEEPEST_ALIAS: usize = 4;
-
 impl Step<'_> {
     /// Something was typed: a command, or words.
     pub(super) fn heard(&mut self, said: Waiting) {
@@ -29,7 +27,15 @@ impl Step<'_> {
 
     fn understood(&mut self, mut said: Waiting, depth: usize) {
         let rules = self.session.rules.clone();
-        match command::given(&said.message, &rules.quick) {
+        if let Some(text) = said.message.answered.take() {
+            // Whoever may not give a command is not told what a hook makes of it either.
+            if let Meant::Refused(name) = command::meant(&said.message, &rules.quick, &self.by) {
+                return self.not_allowed(said, &name);
+            }
+            self.answer(said, text);
+            return self.because(Because::Hook);
+        }
+        match command::parsed(&said.message, &rules.quick) {
             Parsed::Words => self.words(said),
             Parsed::Command { spec, arguments } => self.command(said, spec, arguments),
             Parsed::Quick { quick, .. } if !self.by.may_run(quick) => {
@@ -55,6 +61,7 @@ impl Step<'_> {
                     }
                 };
                 self.reply(said, format!("There is no command `/{name}`. {hint}"));
+                self.because(Because::NoSuchCommand);
             }
         }
     }
@@ -63,7 +70,7 @@ impl Step<'_> {
     pub(super) fn begin_beside(&mut self, mut said: Waiting) {
         let rules = self.session.rules.clone();
         for _ in 0..=DEEPEST_ALIAS {
-            match command::given(&said.message, &rules.quick) {
+            match command::parsed(&said.message, &rules.quick) {
                 Parsed::Command { spec, arguments } if spec.command == Command::Background => {
                     said.message.text = arguments;
                     break;
@@ -222,25 +229,68 @@ impl Step<'_> {
         }
     }
 
+    /// Somebody wants an end. Who may not stop others stops what is their own, and nobody's conversation is
+    /// forgotten over it.
+    pub(super) fn stop_for(&mut self, somebody: &Sender, seq: talaria_model::Seq) {
+        if self.session.key.is_shared() && !self.by.may_stop(Whose::Anothers) {
+            self.hush(somebody, seq);
+            self.stop_own(somebody);
+        } else {
+            self.stop_all_before(seq);
+        }
+    }
+
+    /// Nothing is taken up that somebody said before this row, also what no step has read yet.
+    fn hush(&mut self, somebody: &Sender, before: talaria_model::Seq) {
+        let hushed = &mut self.session.hushed;
+        hushed.retain(|(sender, _)| *sender != somebody.id);
+        hushed.truncate(MOST_HUSHED - 1);
+        hushed.insert(0, (somebody.id.clone(), before));
+    }
+
+    /// Whether somebody has stopped this before it was read.
+    pub(super) fn is_hushed(&self, said: &Waiting) -> bool {
+        let mut hushed = self.session.hushed.iter();
+        hushed.any(|(sender, before)| *sender == said.from.id && said.seq < *before)
+    }
+
     /// Stops what runs and drops what waits, also what no step has read yet.
-    pub(super) fn stop_all_before(&mut self, seq: talaria_model::Seq) {
+    fn stop_all_before(&mut self, seq: talaria_model::Seq) {
         self.effects.push(Effect::DropUnread { before: seq, why: DROPPED });
         self.stop();
     }
 
     /// Nothing that waits is taken up any more; says how much that was.
     pub(super) fn drop_waiting(&mut self) -> usize {
-        let steers = self.hand_mut().map(|hand| std::mem::take(&mut hand.steers));
+        let dropped = self.drop_those(|_| true);
+        self.forget_recalls(DROPPED);
+        self.fall_silent();
+        dropped
+    }
+
+    /// Nothing of what somebody said is taken up any more; says how much that was.
+    pub(super) fn drop_waiting_of(&mut self, somebody: &Sender) -> usize {
+        self.drop_those(|said| said.from.is(somebody))
+    }
+
+    fn drop_those(&mut self, theirs: impl Fn(&Waiting) -> bool) -> usize {
+        let mut dropped = Vec::new();
+        if let Some(hand) = self.hand_mut() {
+            dropped.extend(hand.steers.extract_if(.., |said| theirs(said)));
+        }
         let waiting = std::mem::take(&mut self.session.waiting);
-        let dropped: Vec<Waiting> = steers.into_iter().flatten().chain(waiting).collect();
+        let (going, staying) = waiting.into_iter().partition::<Vec<_>, _>(|said| theirs(said));
+        self.session.waiting = staying.into();
+        dropped.extend(going);
         for said in &dropped {
             self.close(said.seq, Closed::Ignored(DROPPED));
         }
-        self.forget_recalls(DROPPED);
-        self.fall_silent();
         dropped.len()
     }
 }
+
+/// How many people are remembered who have stopped their own.
+const MOST_HUSHED: usize = 16;
 
 /// As it is recorded beside what was not taken up because of a stop.
 pub(super) const DROPPED: &str = "dropped by a stop";

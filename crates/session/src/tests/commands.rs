@@ -86,6 +86,8 @@ fn what_the_session_does_not_know_is_asked_for_and_told() {
         ("/model", "Models"),
         ("/model opus", r#"Model("opus")"#),
         ("/platforms", "Platforms"),
+        ("/platforms pause work", r#"Platform { account: "work", pause: Pause }"#),
+        ("/platforms  resume  work", r#"Platform { account: "work", pause: Resume }"#),
         ("/sethome", "SetHome"),
         ("/reload", "Reload"),
         ("/restart", "Restart"),

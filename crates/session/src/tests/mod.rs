@@ -24,8 +24,9 @@ use talaria_model::{
 };
 
 use crate::{
-    Access, Acks, AfterStop, Authority, Busy, Caller, Closed, Effect, Ended, Event, Mark, Passed,
-    Past, Preferences, Reach, Recalled, Rules, Scope, Session, SessionKey, Told,
+    Access, Acks, AfterStop, Authority, Busy, Caller, Closed, Effect, Ended, Event, Farewell, Mark,
+    Passed, Past, Preferences, Reach, Recalled, ResumeReason, Rules, Scope, Session, SessionKey,
+    Told,
 };
 
 pub(crate) fn said(who: &str, text: &str) -> Inbound {
@@ -137,6 +138,10 @@ impl Talk {
                 self.arrive(Inbound { kind: InboundKind::Pressed(choice), ..said(who, "") })
             }
             ["restart"] => self.tell(Event::Restarted { ended: Ended::Cleanly }),
+            ["leave"] => self.tell(Event::Leaving {
+                reason: ResumeReason::RestartTimeout,
+                farewell: Farewell::Said,
+            }),
             ["crash"] => self.tell(Event::Restarted { ended: Ended::Abruptly }),
             ["put", "away"] => self.tell(Event::PutAway),
             ["later"] => {

@@ -62,6 +62,35 @@ fn three_deaths_during_one_turn_set_it_aside_say_so_and_suspend_the_conversation
 }
 
 #[test]
+fn a_turn_that_is_left_is_taken_up_again_and_whatever_happens_to_the_process_is_no_death() {
+    let restarting =
+        "🔄 I am restarting and have not finished this yet; I go on with it afterwards.";
+    let recorded = format!("record notice: {restarting}");
+    let mut talk = Talk::new(quiet());
+    let effects = talk.play("alice: hello / leave");
+    assert_eq!(posted(&effects), [restarting]);
+    assert!(printed(&effects).contains(&recorded), "{effects:?}");
+    for _ in 0..4 {
+        assert_eq!(printed(&talk.line("crash")), ["start turn 1"]);
+        talk.line("leave");
+    }
+    let effects = talk.play("away: 4000 / crash");
+    assert!(posted(&effects)[0].contains("cut me off"), "{effects:?}");
+    let Life::ResumePending { reason, .. } = talk.session.life else {
+        panic!("{:?}", talk.session.life)
+    };
+    assert_eq!(reason, ResumeReason::RestartTimeout);
+    let status = posted(&talk.line("alice: /status")).remove(0);
+    assert!(status.contains("cut off by a restart"), "{status}");
+
+    for nothing_to_leave in
+        ["leave", "alice: hello / agent: asks Sure? / leave", "alice: hello / stop button / leave"]
+    {
+        check(nothing_to_leave, &[]);
+    }
+}
+
+#[test]
 fn a_turn_that_was_cut_off_long_ago_waits_for_a_word() {
     let mut talk = Talk::new(quiet());
     talk.play("alice: hello / agent: returns c / away: 4000");

@@ -1,9 +1,12 @@
 //! Several people in one conversation.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use talaria_model::{ChatKind, InboundKind, Sender, SenderId, Seq};
 
-use super::{Talk, heard, quiet, rules_with, said};
-use crate::{Busy, Effect, Event, Told};
+use super::{Talk, heard, printed, quiet, rules_with, said};
+use crate::{Access, AfterStop, Busy, Effect, Event, RoomRules, Rules, Tiers, Told};
 
 fn says(talk: &mut Talk, id: &'static str, name: &str, text: &str) -> Vec<Effect> {
     let mut inbound = said(id, text);
@@ -82,4 +85,67 @@ fn nobody_takes_anothers_name_in_a_copy_or_in_a_life_that_is_gone_back_to() {
     assert_eq!(heard(&says(&mut talk, "bob", "Sam", "hello")), Vec::<String>::new());
     talk.line("agent: finishes hi");
     assert_eq!(talk.session.hand().map(|hand| hand.from.id.as_str()), Some("bob"));
+}
+
+/// A group with an administrator, in which a stop is the end of the conversation.
+fn governed() -> Talk {
+    let tiers = Tiers { admins: BTreeSet::from([SenderId::literal("alice")]), ..Tiers::default() };
+    let group = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
+    let rules = Rules { stop: AfterStop::Wipe, busy: Busy::Queue, ..quiet() };
+    Talk::among(ChatKind::Group, rules).on(Access { group, ..Access::closed() })
+}
+
+#[test]
+fn who_may_not_stop_others_stops_their_own_and_nothing_else() {
+    let mut talk = governed();
+    talk.line("bob: one");
+    talk.line("carol: two");
+    talk.line("bob: three");
+    let life = talk.session.id.clone();
+    let stopped = printed(&talk.line("bob: /stop"));
+    assert!(stopped.contains(&"tell turn 1: stop".to_owned()), "{stopped:?}");
+    assert!(stopped.contains(&"ignore #3: dropped by a stop".to_owned()), "{stopped:?}");
+    assert!(
+        !stopped.iter().any(|line| line.contains("#2") || line.contains("unread")),
+        "{stopped:?}"
+    );
+    assert_eq!(heard(&talk.line("agent: fails stopped")), ["[carol] two"]);
+    assert_eq!(talk.session.id, life, "the conversation of the others goes on");
+    let refused = printed(&talk.line("bob: /stop"));
+    assert!(refused.iter().any(|line| line.contains("administrators")), "{refused:?}");
+    let everything = printed(&talk.line("alice: /stop"));
+    assert!(everything.iter().any(|line| line.starts_with("drop unread")), "{everything:?}");
+}
+
+#[test]
+fn who_has_nothing_running_stops_nothing_of_others() {
+    let mut talk = governed();
+    talk.line("alice: /background count the stars");
+    let told = printed(&talk.line("bob: /stop"));
+    assert!(told.iter().any(|line| line.contains("Nothing of yours is running")), "{told:?}");
+    assert!(!told.iter().any(|line| line.contains("pass")), "{told:?}");
+    let everything = printed(&talk.line("alice: /stop"));
+    assert!(everything.iter().any(|line| line.contains("in the background")), "{everything:?}");
+}
+
+#[test]
+fn what_somebody_said_before_their_stop_and_nobody_has_read_is_not_taken_up() {
+    let mut talk = governed();
+    let early = |who: &'static str, text: &str, seq| {
+        let mut inbound = said(who, text);
+        inbound.to.chat.kind = ChatKind::Group;
+        (Seq(seq), inbound)
+    };
+    let mut arrive = |(seq, inbound): (Seq, talaria_model::Inbound)| {
+        let by = talk.authority(&inbound);
+        talk.tell(Event::Arrived { seq, inbound, overtaken: 0, by })
+    };
+    arrive(early("bob", "/stop", 9));
+    assert_eq!(printed(&arrive(early("bob", "a file", 7))), ["ignore #7: dropped by a stop"]);
+    assert_eq!(heard(&arrive(early("carol", "mine", 8))), ["[carol] mine"]);
+    talk.line("agent: finishes yours");
+    let by = talk.authority(&said("bob", ""));
+    let (seq, inbound) = early("bob", "and now?", 10);
+    let after = talk.tell(Event::Arrived { seq, inbound, overtaken: 0, by });
+    assert_eq!(heard(&after), ["[bob] and now?"]);
 }

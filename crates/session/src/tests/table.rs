@@ -15,7 +15,7 @@ const PHASES: [(char, &str); 5] = [
 ];
 
 /// What each event makes of each phase, in the order of `PHASES`.
-const TABLE: [(&str, &str); 36] = [
+const TABLE: [(&str, &str); 37] = [
     ("alice: words", "TNTNS"),
     ("bob: words", "TTANS"),
     ("alice sends a.png: ", "TTTNS"),
@@ -49,6 +49,7 @@ const TABLE: [(&str, &str); 36] = [
     ("agent: compressed 1", "ITANS"),
     ("later: 10", "ITANS"),
     ("later: 90000", "IITTI"),
+    ("leave", "ITANS"),
     ("restart", "ITATI"),
     ("crash", "ITATI"),
     ("put away", "ITANS"),

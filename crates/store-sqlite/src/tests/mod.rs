@@ -1,5 +1,6 @@
 //! The suite of the contract, and what is particular to SQLite.
 
+mod copying;
 mod differential;
 mod faults;
 mod forgetting;
@@ -121,7 +122,7 @@ fn entry(number: u32, text: &str) -> Entry {
         heard: None,
         message: None,
     };
-    Entry { number, at: at(1), turn: None, body }
+    Entry { number, at: at(1), turn: None, body, because: None }
 }
 
 fn post(session: &SessionId, to: &Address, delivery: u32, part: u16) -> Outbound {

@@ -84,8 +84,13 @@ async fn live(store: &dyn Store) -> Asked {
         sent: Some(post(&old, &first.at, 1, 0).id),
         extent: talaria_model::Extent::Whole,
     };
-    let answered =
-        talaria_model::Entry { number: 2, at: at(1_100), turn: Some(turn.clone()), body: answered };
+    let answered = talaria_model::Entry {
+        number: 2,
+        at: at(1_100),
+        turn: Some(turn.clone()),
+        body: answered,
+        because: None,
+    };
     let posts: Vec<_> = (1..=6).map(|delivery| post(&old, &first.at, delivery, 0)).collect();
     store.preview(&posts[0]).await.expect("previews");
     let shown = Settlement::Previewed(Some(MessageId::literal("m1")));

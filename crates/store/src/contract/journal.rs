@@ -1,7 +1,8 @@
 //! What arrived.
 
 use talaria_model::{
-    ChatKind, FileId, FileRef, Inbound, InboundKind, Message, SenderId, Seq, ThreadId, TurnId,
+    ChatKind, EventId, FileId, FileRef, Inbound, InboundKind, Message, SenderId, Seq, ThreadId,
+    TurnId,
 };
 use talaria_session::SessionKey;
 
@@ -80,6 +81,22 @@ pub async fn an_event_twice_in_one_batch_is_one_row(harness: &dyn Harness) {
     };
     assert_eq!(first, second);
     assert_eq!(store.unread(&chat, 10).await.map(|rows| rows.len()), Ok(1));
+}
+
+pub async fn which_events_are_journalled_is_known_for_each_account(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let ids = ["1", "2", "3", "4"].map(EventId::literal);
+    assert_eq!(store.journalled(&account("bot"), &ids).await, Ok(Vec::new()));
+    let chat = key("bot", "c");
+    admit(&*store, &chat, "1").await;
+    admit(&*store, &key("other", "c"), "2").await;
+    admit_as(&*store, &chat, "3", JournalState::Denied("no".into()), at(1)).await;
+    let store = harness.open().await;
+    let there = store.journalled(&account("bot"), &ids).await;
+    assert_eq!(there, Ok(vec![ids[0].clone(), ids[2].clone()]));
+    assert_eq!(store.journalled(&account("other"), &ids).await, Ok(vec![ids[1].clone()]));
+    assert_eq!(store.journalled(&account("bot"), &[]).await, Ok(Vec::new()));
+    assert_eq!(store.journalled(&account("nobody"), &ids).await, Ok(Vec::new()));
 }
 
 pub async fn the_same_event_on_another_account_is_another_event(harness: &dyn Harness) {

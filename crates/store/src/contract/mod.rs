@@ -15,6 +15,7 @@ mod past;
 mod search;
 mod sessions;
 mod spending;
+mod trace;
 mod world;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub use past::*;
 pub use search::*;
 pub use sessions::*;
 pub use spending::*;
+pub use trace::*;
 
 use crate::Store;
 
@@ -54,6 +56,7 @@ macro_rules! store_contract {
                 a_batch_and_its_cursor_are_journalled_together
                 a_repeat_keeps_the_first_row_and_reports_its_number
                 an_event_twice_in_one_batch_is_one_row
+                which_events_are_journalled_is_known_for_each_account
                 the_same_event_on_another_account_is_another_event
                 numbers_follow_arrival_across_accounts
                 numbers_are_never_given_twice
@@ -67,6 +70,11 @@ macro_rules! store_contract {
                 a_row_that_was_not_let_in_stays_so_and_begins_no_conversation
                 a_row_that_nobody_answers_is_known_and_read_by_nobody
                 what_is_known_of_an_event_by_now_takes_the_place_of_what_arrived
+                an_event_is_traced_by_its_id_its_message_and_its_chat
+                what_came_of_an_event_is_traced_to_its_parcels
+                a_stranger_is_traced_to_what_they_were_told
+                approvals_are_traced_from_the_turn_that_asked_for_them
+                what_waits_is_told_with_the_age_of_its_oldest
 
                 a_session_comes_back_as_it_was_in_every_phase
                 a_step_is_all_or_nothing

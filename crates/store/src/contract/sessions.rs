@@ -218,7 +218,7 @@ pub async fn entries_come_back_as_they_were(harness: &dyn Harness) {
     let entries: Vec<Entry> = bodies
         .into_iter()
         .zip(1..)
-        .map(|(body, number)| Entry { number, at: at(-5), turn: turn.clone(), body })
+        .map(|(body, number)| Entry { number, at: at(-5), turn: turn.clone(), body, because: None })
         .collect();
     let recorded = entries.iter().map(|entry| (session.id.clone(), entry.clone())).collect();
     store.commit(Commit { entries: recorded, ..step(&session) }).await.expect("commits");

@@ -40,7 +40,11 @@ impl Launch {
         Self {
             binary: binary.into(),
             arguments: vec!["run".into()],
-            environment: vec![("TALARIA_HTTP__LISTEN".into(), "127.0.0.1:0".into())],
+            environment: vec![
+                ("TALARIA_HTTP__LISTEN".into(), "127.0.0.1:0".into()),
+                // What a test writes applies when the test says so.
+                ("TALARIA_WATCH_CONFIG".into(), "false".into()),
+            ],
             through: Vec::new(),
         }
     }

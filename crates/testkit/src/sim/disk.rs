@@ -9,15 +9,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{
-    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
-    Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, EventId, FileId, Grant, Inbound, MessageId, Outbound,
+    OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, AuditRow, Audited, Commit, Counts, Delivered, Failed, Found, GuestChange, Guests,
-    Kept, Leave, Life, MemoryStore, Named, Parcel, Reading, Recorded, Rewound, SearchScope,
-    Settlement, Store, StoreError, Summary, Swap, Totals, Untold, Use, Wanted,
+    Admitted, AuditRow, Audited, Clue, Commit, Counts, Delivered, Failed, Found, GuestChange,
+    Guests, Kept, Leave, Life, MemoryStore, Named, Parcel, Queues, Reading, Recorded, Rewound,
+    SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Untold, Use, Wanted,
 };
 use tokio::sync::watch;
 
@@ -31,6 +31,7 @@ use super::{Dice, Ground};
 pub enum Verb {
     Admit,
     Amend,
+    Journalled,
     Load,
     Commit,
     Unread,
@@ -320,6 +321,14 @@ impl Store for Disk {
         self.write(Verb::Admit, write, |ledger, admitted| ledger.admit(asked, admitted)).await
     }
 
+    async fn journalled(
+        &self,
+        account: &AccountId,
+        events: &[EventId],
+    ) -> Result<Vec<EventId>, StoreError> {
+        self.read(Verb::Journalled, self.kept.journalled(account, events)).await
+    }
+
     async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError> {
         let write = self.kept.amend(seq, inbound);
         self.write(Verb::Amend, write, |ledger, ()| ledger.amend(seq, inbound)).await
@@ -570,8 +579,16 @@ impl Store for Disk {
         at_once(self.kept.rewinds(life))
     }
 
+    async fn trace(&self, clue: &Clue, limit: usize) -> Result<Vec<Traced>, StoreError> {
+        at_once(self.kept.trace(clue, limit))
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         at_once(self.kept.counts())
+    }
+
+    async fn queues(&self) -> Result<Queues, StoreError> {
+        at_once(self.kept.queues())
     }
 
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {

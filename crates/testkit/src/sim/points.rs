@@ -9,8 +9,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::Log;
+
+/// How much may happen while no time passes. Nothing that gets anywhere needs so much.
+const MOST_AT_ONCE: usize = 500_000;
 
 /// Counts the moments and dies at the one it is told. Clones are the same one.
 #[derive(Clone, Default)]
@@ -29,6 +33,22 @@ struct Count {
     polls: usize,
     dies_at: Option<Moment>,
     dead: bool,
+    /// When something happened last, and how much has since then.
+    last: Option<(Instant, usize)>,
+}
+
+impl Count {
+    /// Whether the process goes round in circles.
+    fn is_astray(&self) -> bool {
+        self.last.is_some_and(|(_, much)| much > MOST_AT_ONCE)
+    }
+
+    /// Something happens.
+    fn goes_on(&mut self) {
+        let now = Instant::now();
+        let much = self.last.filter(|(then, _)| *then == now).map_or(0, |(_, much)| much);
+        self.last = Some((now, much + 1));
+    }
 }
 
 /// When a process dies.
@@ -72,6 +92,7 @@ impl Points {
         self.0.log.note(name);
         let here = Moment::Numbered(count.moments);
         count.moments += 1;
+        count.goes_on();
         self.die_if(count.dies_at == Some(here), &mut count)
     }
 
@@ -83,11 +104,12 @@ impl Points {
         }
         count.polls += 1;
         let here = Moment::Poll(count.polls);
+        count.goes_on();
         self.die_if(count.dies_at == Some(here), &mut count)
     }
 
     fn die_if(&self, dies: bool, count: &mut Count) -> Alive {
-        if !dies {
+        if !dies && !count.is_astray() {
             return Alive::Yes;
         }
         count.dead = true;
@@ -99,6 +121,11 @@ impl Points {
     /// Whether it still lives.
     pub fn alive(&self) -> Alive {
         if self.lock().dead { Alive::No } else { Alive::Yes }
+    }
+
+    /// Whether it was ended because it did one thing after the other and no time passed.
+    pub fn is_astray(&self) -> bool {
+        self.lock().is_astray()
     }
 
     /// Dies here, as others see it.
@@ -124,7 +151,7 @@ impl Points {
         self.0.died.send_replace(false);
     }
 
-    /// Completes when the process has died.
+    /// Completes when the process has died, or was ended.
     pub async fn died(&self) {
         let mut died = self.0.died.subscribe();
         died.wait_for(|died| *died).await.expect("we hold the other end");
@@ -137,5 +164,28 @@ impl Points {
 
     fn lock(&self) -> MutexGuard<'_, Count> {
         self.0.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_goes_round_in_circles_is_ended_and_who_gets_on_is_not() {
+        let points = Points::default();
+        for _ in 0..3 {
+            for _ in 0..MOST_AT_ONCE {
+                assert_eq!(points.poll(), Alive::Yes);
+            }
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        for _ in 0..MOST_AT_ONCE {
+            assert_eq!(points.reach(format_args!("again")), Alive::Yes);
+        }
+        assert_eq!(points.poll(), Alive::No);
+        assert!(points.is_astray());
+        points.died().await;
     }
 }

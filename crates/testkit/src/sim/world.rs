@@ -13,7 +13,7 @@ use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
 use talaria_gateway::{
     AccountPlan, AccountStatus, Ears, Entropy, Finalizer, Gateway, Limits, Manner, Mouth,
-    NoSteward, Parts,
+    NoFollower, NoSteward, NoWatcher, Parts, Steward, Watcher,
 };
 use talaria_model::{
     Address, Capabilities, Edits, Idempotency, Markup, TextLimit, Timestamp, Unit,
@@ -99,6 +99,10 @@ pub struct World {
     pub clock: WallClock,
     /// Opens the store at the beginning of each life, where it is not in memory.
     pub opens: Option<Opens>,
+    /// The process around every gateway.
+    pub steward: Arc<dyn Steward>,
+    /// Who watches every gateway.
+    pub watcher: Arc<dyn Watcher>,
 }
 
 /// Opens what survives.
@@ -153,6 +157,8 @@ impl World {
             limits: Limits::default(),
             clock: WallClock::new(ground.time.clone(), ground.points.clone()),
             opens: None,
+            steward: Arc::new(NoSteward),
+            watcher: Arc::new(NoWatcher),
             ground,
         }
     }
@@ -277,6 +283,7 @@ impl World {
             }
             self.ground.time.end();
         });
+        assert!(!self.ground.points.is_astray(), "the gateway goes round in circles");
         // Nothing that the tasks do while they are dropped reaches anybody.
         self.ground.points.die();
         drop(runtime);
@@ -289,16 +296,24 @@ impl World {
         self.ground.time.skip(Duration::from_secs(1));
     }
 
-    fn parts(&self) -> Parts {
-        let accounts = self.accounts.iter().map(|(vendor, access)| AccountPlan {
+    /// How the account on a vendor is set up.
+    pub fn plan(&self, vendor: &Vendor) -> AccountPlan {
+        AccountPlan {
             id: vendor.account(),
             account: vendor.open(),
-            access: access.clone(),
+            access: Access::everyone(),
             gate: self.gate.clone(),
             rules: BTreeMap::new(),
             manner: Arc::new(self.manner.clone()),
             folder: "unused".into(),
-        });
+        }
+    }
+
+    fn parts(&self) -> Parts {
+        let accounts = self
+            .accounts
+            .iter()
+            .map(|(vendor, access)| AccountPlan { access: access.clone(), ..self.plan(vendor) });
         Parts {
             store: Arc::new(self.disk.clone()),
             agent: match &self.model {
@@ -312,7 +327,9 @@ impl World {
             scope: self.scope,
             rules: Arc::new(self.rules.clone()),
             privacy: Privacy::Open,
-            steward: Arc::new(NoSteward),
+            steward: self.steward.clone(),
+            watcher: self.watcher.clone(),
+            follower: Arc::new(NoFollower),
             finalizers: self.finalizers.clone(),
             ears: self.ears.clone(),
             mouth: self.mouth.clone(),

@@ -484,7 +484,7 @@ fn present(home: &Home, account: &str) -> Result<Before, Halt> {
 
 fn explain(loaded: &Loaded, error: &ConnectError) -> Halt {
     match error {
-        ConnectError::Refused { problem, hint } => {
+        ConnectError::Refused { problem, hint } | ConnectError::Fatal { problem, hint } => {
             Halt::new(Exit::Misused, loaded.redact(problem)).hint(loaded.redact(hint))
         }
         ConnectError::Unreachable { .. } => Halt::failed(loaded.redact(&error.to_string()))

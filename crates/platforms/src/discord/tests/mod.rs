@@ -129,7 +129,8 @@ impl Bench {
     ) -> Self {
         let folder = TempDir::new().unwrap();
         let link = connect(&vendor, &folder, with, None, Vec::new()).await;
-        let Link { incoming, outgoing, library } = link.unwrap_or_else(|error| panic!("{error}"));
+        let Link { incoming, outgoing, library, .. } =
+            link.unwrap_or_else(|error| panic!("{error}"));
         let Incoming::Stream(arrivals) = incoming else { panic!("a stream") };
         let library = library.expect("Discord keeps files");
         Self { vendor, asked, arrivals, outgoing, library, folder, cursor: None }
@@ -139,7 +140,8 @@ impl Bench {
     async fn again(&mut self, with: &Value) {
         self.arrivals = futures::stream::empty().boxed();
         let link = connect(&self.vendor, &self.folder, with, self.cursor.clone(), Vec::new()).await;
-        let Link { incoming, outgoing, library } = link.unwrap_or_else(|error| panic!("{error}"));
+        let Link { incoming, outgoing, library, .. } =
+            link.unwrap_or_else(|error| panic!("{error}"));
         let Incoming::Stream(arrivals) = incoming else { panic!("a stream") };
         (self.arrivals, self.outgoing) = (arrivals, outgoing);
         self.library = library.expect("Discord keeps files");

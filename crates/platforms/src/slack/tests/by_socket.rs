@@ -418,7 +418,7 @@ async fn a_connection_that_gives_no_sign_of_life_is_dead() {
     bench.listen_while(frozen).await;
     clock.ahead.store(30_000, Ordering::Relaxed);
     let end = bench.end().await;
-    assert!(matches!(end, LinkError::Lost { .. }), "{end}");
+    assert!(matches!(end, LinkError::Deaf { .. }), "{end}");
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ fn ports(vendor: &Vendor, lent: Lent) -> Ports {
 
 async fn connect(vendor: Vendor, settings: Value, lent: Lent) -> Bench {
     let settings = serde_json::from_value(settings).unwrap();
-    let Link { incoming, outgoing, library } =
+    let Link { incoming, outgoing, library, .. } =
         Slack::connect(settings, ports(&vendor, lent)).await.unwrap();
     let (arrivals, routes) = match incoming {
         Incoming::Stream(arrivals) => (arrivals, None),

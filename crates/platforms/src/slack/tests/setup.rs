@@ -61,7 +61,9 @@ async fn what_is_wrong_is_said_with_what_to_do() {
         (by_requests("fifteen-letters"), "signing_secret is shorter than 16 characters"),
     ] {
         match check(settings.clone()).await {
-            Err(ConnectError::Refused { problem, hint }) => {
+            Err(
+                ConnectError::Refused { problem, hint } | ConnectError::Fatal { problem, hint },
+            ) => {
                 assert!(problem.contains(expected), "{problem:?} for {expected:?}");
                 assert!(!hint.is_empty() && !format!("{problem}{hint}").contains("wrong"));
             }

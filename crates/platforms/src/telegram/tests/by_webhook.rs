@@ -235,6 +235,38 @@ async fn nobody_without_the_secret_is_heard() {
     }
 }
 
+#[test]
+fn only_what_telegram_takes_and_nobody_guesses_is_a_secret() {
+    let of = |length: usize| "a".repeat(length);
+    for secret in [of(16), of(256), SECRET.to_owned(), "0123456789-_AZaz".to_owned()] {
+        assert!(super::super::webhook::is_secret(&secret), "{secret}");
+    }
+    for text in [String::new(), of(15), of(257), format!("{SECRET} "), format!("{SECRET}é")] {
+        assert!(!super::super::webhook::is_secret(&text), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_update_may_be_a_mebibyte_long_and_no_longer() {
+    let mut hook = hook().await;
+    let longest = |more: usize| {
+        let update = said(1, "hello").to_string();
+        let padding = " ".repeat(1024 * 1024 - update.len() + more);
+        format!("{update}{padding}")
+    };
+    let too_long = status(&hook.routes, call(Some(SECRET), longest(1))).await;
+    assert_eq!(too_long, StatusCode::PAYLOAD_TOO_LARGE);
+    let storing = async {
+        while let Some(Ok(arrival)) = hook.arrivals.next().await {
+            if let Arrival::Batch(batch) = arrival {
+                return commit(batch, &Verdict::Journalled(Seq(1)));
+            }
+        }
+    };
+    let (taken, ()) = tokio::join!(status(&hook.routes, call(Some(SECRET), longest(0))), storing);
+    assert_eq!(taken, StatusCode::OK);
+}
+
 #[tokio::test]
 async fn what_is_nothing_for_a_session_is_taken_for_good() {
     let hook = hook().await;

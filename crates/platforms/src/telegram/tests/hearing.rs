@@ -111,7 +111,7 @@ async fn telegram_itself_says_when_we_are_deaf() {
     bench.vendor.truth().impatient = true;
     bench.vendor.truth().webhook["pending_update_count"] = json!(3);
     let error = bench.arrival().await;
-    assert!(matches!(error, Err(LinkError::Lost { .. })), "nothing comes, and three updates wait");
+    assert!(matches!(error, Err(LinkError::Deaf { .. })), "nothing comes, and three updates wait");
 }
 
 #[tokio::test]
@@ -239,7 +239,7 @@ async fn hurried(vendor: Vendor) -> (Bench, Arc<Hurried>) {
     let clock = Arc::new(Hurried::default());
     let ports = Ports { clock: clock.clone(), ..ports(folder.path(), None) };
     let link = Telegram::connect(settings(vendor.settings()), ports).await.unwrap();
-    let Link { incoming, outgoing, library } = link;
+    let Link { incoming, outgoing, library, .. } = link;
     let Incoming::Stream(arrivals) = incoming else { panic!("it polls") };
     let library = library.unwrap();
     (Bench { vendor, arrivals: Some(arrivals), outgoing, library, folder }, clock)

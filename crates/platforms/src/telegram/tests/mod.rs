@@ -69,7 +69,7 @@ impl Bench {
     async fn connect(vendor: Vendor, with: Value, cursor: Option<&str>) -> Self {
         let folder = TempDir::new().unwrap();
         let link = Telegram::connect(settings(with), ports(folder.path(), cursor)).await.unwrap();
-        let Link { incoming, outgoing, library } = link;
+        let Link { incoming, outgoing, library, .. } = link;
         let Incoming::Stream(arrivals) = incoming else { panic!("it polls") };
         let library = library.unwrap();
         Self { vendor, arrivals: Some(arrivals), outgoing, library, folder }

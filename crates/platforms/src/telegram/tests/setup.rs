@@ -65,7 +65,9 @@ async fn what_is_wrong_with_an_account_says_what_to_do() {
         (odd_port, "443, 80, 88 or 8443"),
     ] {
         match check(settings.clone()).await {
-            Err(ConnectError::Refused { hint, .. }) => assert!(hint.contains(words), "{hint}"),
+            Err(ConnectError::Refused { hint, .. } | ConnectError::Fatal { hint, .. }) => {
+                assert!(hint.contains(words), "{hint}");
+            }
             other => panic!("{settings}: {other:?}"),
         }
     }

@@ -52,6 +52,28 @@ pub(super) struct Client {
     session: u64,
     /// Whether it was told where it begins.
     greeted: bool,
+    seat: Seat,
+}
+
+/// A listener's place at a vendor, who counts how many there are at once.
+struct Seat {
+    vendor: Vendor,
+    number: u64,
+}
+
+impl Seat {
+    fn take(vendor: &Vendor, truth: &mut Truth) -> Self {
+        truth.listeners += 1;
+        truth.listening += 1;
+        truth.most_listening = truth.most_listening.max(truth.listening);
+        Self { vendor: vendor.clone(), number: truth.listeners }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.vendor.lock().listening -= 1;
+    }
 }
 
 /// What a listener gets.
@@ -73,6 +95,7 @@ impl Vendor {
             position: 0,
             session: truth.sequence,
             greeted: false,
+            seat: Seat::take(self, &mut truth),
         };
         let number = |text: &str| text.parse::<usize>().expect("our own cursor");
         match (self.0.hears, cursor) {
@@ -160,6 +183,9 @@ impl Vendor {
                 return Heard::Broken(LinkError::Lost { reason: "no route".into() });
             }
             Reach::Silent => return Heard::Wait(None),
+        }
+        if truth.ignored >= client.seat.number {
+            return Heard::Wait(None);
         }
         if std::mem::take(&mut truth.panics_on_next_arrival) {
             drop(truth);

@@ -16,8 +16,8 @@ use talaria_model::{
     SenderId, Source, Timestamp,
 };
 use talaria_platform::{
-    Account, Bursts, ConnectError, Identity, Incoming, Link, LinkError, Ports, SendError, Senders,
-    Spec, Startup, Surface, Verdict,
+    Account, Bursts, ConnectError, Identity, Incoming, Link, LinkError, Ports, Pulse, SendError,
+    Senders, Spec, Startup, Surface, Verdict,
 };
 use tokio::sync::watch;
 
@@ -174,6 +174,13 @@ pub struct Truth {
     foreign_until: Option<Timestamp>,
     connects: Connects,
     panics_on_next_arrival: bool,
+    /// How often somebody has begun to listen.
+    pub listeners: u64,
+    listening: u64,
+    /// How many have listened at the same time at most.
+    pub most_listening: u64,
+    /// Listeners up to this one are told nothing any more.
+    ignored: u64,
 }
 
 /// How far an event got.
@@ -334,7 +341,12 @@ impl Vendor {
             _ => Incoming::Stream(arrivals),
         };
         let library = Some(Arc::new(shelf::Shelf(self.clone())) as _);
-        Ok(Link { incoming, outgoing, library })
+        // Only a poll comes to an end when nothing happens.
+        let pulse = match self.0.hears {
+            Hears::Poll => Pulse::USUAL,
+            _ => Pulse::Unknown,
+        };
+        Ok(Link { incoming, outgoing, library, pulse })
     }
 
     /// Somebody says something in a chat with us alone.
@@ -526,6 +538,16 @@ impl Vendor {
         self.0.ground.log.note(format_args!("{} invalidates its session", self.0.account));
         self.lock().sequence += 1;
         self.hangs_up([]);
+    }
+
+    /// Tells whoever listens nothing any more, although they are connected. Whoever connects anew is told
+    /// everything.
+    pub fn forgets_listeners(&self) {
+        self.0.ground.log.note(format_args!("{} forgets who listens", self.0.account));
+        let mut truth = self.lock();
+        truth.ignored = truth.listeners;
+        drop(truth);
+        self.bump();
     }
 
     /// Breaks down when it is connected next.

@@ -1,0 +1,450 @@
+//! Numbers about the gateway, as Prometheus reads them, for programs on this machine or for whoever has
+//! the token. Nothing of what was said and nobody's id is among them.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Json, Router};
+use talaria_gateway::{AccountState, AccountStatus, Gateway};
+use talaria_model::Timestamp;
+use talaria_platform::Peer;
+use talaria_store::{Counts, ParcelState, Queue, Queues};
+
+use crate::api;
+use crate::doors::Operator;
+
+/// How long the store has to say how much waits.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a proxy adds on behalf of somebody else.
+const PASSED_ON: [&str; 5] =
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+
+/// The format that Prometheus has read since its beginning.
+const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What the program around the gateway knows of itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Vitals {
+    /// How late a timer rang last, and at the worst in the last minute.
+    pub lag: Option<(Duration, Duration)>,
+    /// The hooks.
+    pub hooks: Vec<HookVitals>,
+    /// Hops and spans that no collector was told of; none while nothing is followed.
+    pub untraced: Option<u64>,
+}
+
+/// How a hook is doing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookVitals {
+    /// Which.
+    pub name: String,
+    /// Events that it has heard.
+    pub heard: u64,
+    /// Events over which it failed.
+    pub failed: u64,
+    /// Events that it was not told, because it had too much to do or is left alone.
+    pub untold: u64,
+}
+
+#[derive(Clone)]
+pub(crate) struct Instruments {
+    pub(crate) gateway: Gateway,
+    pub(crate) operator: Arc<dyn Operator>,
+    pub(crate) reach: Reach,
+}
+
+/// Who can come to the HTTP listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Programs on this machine only.
+    ThisMachine,
+    /// Others, too, by themselves or through a proxy, which may look like this machine.
+    Others,
+}
+
+impl Reach {
+    /// As far as that can be told. Whoever puts a proxy before the gateway names the hosts that it stands
+    /// for; without that, it would be refused everywhere else.
+    pub(crate) fn of(listens: IpAddr, hosts: &[String]) -> Self {
+        match listens.is_loopback() && hosts.is_empty() {
+            true => Self::ThisMachine,
+            false => Self::Others,
+        }
+    }
+}
+
+/// Where the numbers are read on the HTTP listener.
+pub(crate) fn routes(instruments: Instruments) -> Router {
+    Router::new().route("/metrics", get(metrics)).with_state(instruments)
+}
+
+async fn metrics(
+    State(instruments): State<Instruments>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+) -> Response {
+    let Instruments { gateway, operator, reach } = instruments;
+    let peer = peer.map(|Extension(peer)| peer);
+    let token = operator.metrics_token();
+    if !may_read(token.as_deref(), reach, peer, &headers) {
+        let problem = "metrics are read with telemetry.metrics_token as a bearer token; without one, only \
+                       by programs on this machine, while nobody else can come here; \
+                       `talaria metrics` prints them";
+        let problem = Json(api::Problem { problem: problem.into() });
+        return (StatusCode::FORBIDDEN, problem).into_response();
+    }
+    let page = page(&gateway, &operator.vitals()).await;
+    ([(CONTENT_TYPE, FORMAT)], page).into_response()
+}
+
+/// A token that is set is wanted from everybody.
+fn may_read(token: Option<&str>, reach: Reach, peer: Option<Peer>, headers: &HeaderMap) -> bool {
+    match (token, reach) {
+        (Some(token), _) => has_token(headers, token),
+        (None, Reach::ThisMachine) => is_local(peer, headers),
+        (None, Reach::Others) => false,
+    }
+}
+
+/// Whether somebody on this machine asks for themselves: neither a page that was led here by another
+/// name, nor a proxy for somebody else.
+fn is_local(peer: Option<Peer>, headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let is_ours = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
+    let is_passed_on = PASSED_ON.iter().any(|name| headers.contains_key(*name));
+    peer.is_some_and(Peer::is_loopback) && is_ours && !is_passed_on
+}
+
+fn has_token(headers: &HeaderMap, token: &str) -> bool {
+    let given = headers.get(AUTHORIZATION).and_then(|given| given.to_str().ok());
+    let given = given.and_then(|given| given.strip_prefix("Bearer "));
+    given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes()))
+}
+
+/// Takes as long for a token that is nearly right as for any other of its length.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len()
+        && one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
+}
+
+/// All numbers.
+pub(crate) async fn page(gateway: &Gateway, vitals: &Vitals) -> String {
+    let (store, clock) = (gateway.store(), gateway.clock());
+    let known = tokio::select! {
+        known = async { Some((store.counts().await.ok()?, store.queues().await.ok()?)) } => known,
+        () = clock.sleep(PATIENCE) => None,
+    };
+    let now = clock.now();
+    let mut page = Page::default();
+    page.one(
+        "talaria_info",
+        "gauge",
+        "The program.",
+        &[("version", env!("CARGO_PKG_VERSION"))],
+        1.0,
+    );
+    let started = gateway.started().as_millis() as f64 / 1e3;
+    page.one("talaria_start_time_seconds", "gauge", "When this run began.", &[], started);
+    process(&mut page);
+    let help = "Whether the store says what it has.";
+    page.one("talaria_store_up", "gauge", help, &[], f64::from(u8::from(known.is_some())));
+    if let Some((counts, queues)) = &known {
+        stored(&mut page, counts, queues, now);
+    }
+    let lanes = gateway.lanes_in_memory() as f64;
+    page.one("talaria_lanes_in_memory", "gauge", "Sessions that are in memory.", &[], lanes);
+    let turns = gateway.working_turns().len() as f64;
+    page.one("talaria_turns_running", "gauge", "Turns that are being taken.", &[], turns);
+    accounts(&mut page, gateway, now);
+    own(&mut page, vitals);
+    page.text
+}
+
+fn stored(page: &mut Page, counts: &Counts, queues: &Queues, now: Timestamp) {
+    let mut count = |name: &str, help: &str, many: u64| {
+        page.one(name, "gauge", help, &[], many as f64);
+    };
+    count("talaria_sessions", "Conversations.", counts.sessions);
+    count("talaria_entries", "Entries of transcripts.", counts.entries);
+    count("talaria_turns_in_hand", "Turns that have begun and not ended.", counts.turns_in_hand);
+    count("talaria_journal_unread", "Messages that no session has taken.", queues.unread.many);
+    count("talaria_journal_denied", "Messages that were not let in.", counts.denied);
+    count("talaria_journal_quarantined", "Messages that were set aside.", counts.quarantined);
+    count("talaria_outbox_failed", "Parcels that will never be delivered.", counts.failed);
+    let help = "How long the oldest message waits that no session has taken.";
+    let age = age(queues.unread, now);
+    page.one("talaria_journal_unread_oldest_seconds", "gauge", help, &[], age);
+    let states = [
+        (ParcelState::Ready, "ready"),
+        (ParcelState::Plain, "plain"),
+        (ParcelState::Unsure, "unsure"),
+        (ParcelState::Attempting, "attempting"),
+        (ParcelState::Previewing, "previewing"),
+    ];
+    let of = |state| queues.outbox.get(&state).copied().unwrap_or_default();
+    page.family("talaria_outbox_parcels", "gauge", "Parcels that have to be delivered.");
+    for (state, name) in states {
+        page.sample("talaria_outbox_parcels", &[("state", name)], of(state).many as f64);
+    }
+    let name = "talaria_outbox_oldest_seconds";
+    page.family(name, "gauge", "How long the oldest parcel has to be delivered.");
+    for (state, label) in states {
+        page.sample(name, &[("state", label)], self::age(of(state), now));
+    }
+}
+
+fn age(queue: Queue, now: Timestamp) -> f64 {
+    queue.oldest.map_or(0.0, |oldest| now.since(oldest).as_secs_f64())
+}
+
+fn accounts(page: &mut Page, gateway: &Gateway, now: Timestamp) {
+    let accounts = gateway.accounts();
+    let tallies = gateway.tallies();
+    let name = "talaria_account_state";
+    page.family(name, "gauge", "How an account is doing: one for the state that it is in.");
+    for AccountStatus { id, platform, state, .. } in &accounts {
+        let labels = [
+            ("account", id.as_str()),
+            ("platform", platform),
+            (
+                "state",
+                match state {
+                    AccountState::Connecting => "connecting",
+                    AccountState::Connected => "connected",
+                    AccountState::Waiting { .. } => "waiting",
+                    AccountState::Deaf { .. } => "deaf",
+                    AccountState::Paused => "paused",
+                    AccountState::Contested { .. } => "contested",
+                    AccountState::Refused { .. } => "refused",
+                    AccountState::Fatal { .. } => "fatal",
+                },
+            ),
+        ];
+        page.sample(name, &labels, 1.0);
+    }
+    let name = "talaria_account_heard_seconds";
+    page.family(name, "gauge", "How long ago an account was heard or known to be alive.");
+    for AccountStatus { id, heard, .. } in &accounts {
+        if let Some(heard) = heard {
+            page.sample(name, &[("account", id.as_str())], now.since(*heard).as_secs_f64());
+        }
+    }
+    let name = "talaria_account_mute_seconds";
+    page.family(name, "gauge", "For how long nothing that is said on an account gets through.");
+    for AccountStatus { id, mute, .. } in &accounts {
+        let long = mute.as_ref().map_or(0.0, |(since, _)| now.since(*since).as_secs_f64());
+        page.sample(name, &[("account", id.as_str())], long);
+    }
+    let name = "talaria_events_total";
+    page.family(name, "counter", "What came in, by what was decided about it.");
+    for (account, tally) in &tallies {
+        for (reception, many) in [
+            ("taken_in", tally.taken_in),
+            ("repeated", tally.repeated),
+            ("ignored", tally.ignored),
+            ("denied", tally.denied),
+        ] {
+            let labels = [("account", account.as_str()), ("reception", reception)];
+            page.sample(name, &labels, many as f64);
+        }
+    }
+    let name = "talaria_parcels_total";
+    page.family(name, "counter", "What became of parcels, each time that something did.");
+    for (account, tally) in &tallies {
+        for (outcome, many) in [
+            ("delivered", tally.delivered),
+            ("retried", tally.retried),
+            ("unsure", tally.unsure),
+            ("lost", tally.lost),
+        ] {
+            let labels = [("account", account.as_str()), ("outcome", outcome)];
+            page.sample(name, &labels, many as f64);
+        }
+    }
+}
+
+fn own(page: &mut Page, vitals: &Vitals) {
+    if let Some((last, worst)) = vitals.lag {
+        let help = "How late a timer rang last.";
+        page.one("talaria_loop_lag_seconds", "gauge", help, &[], last.as_secs_f64());
+        let help = "How late a timer rang at the worst in the last minute.";
+        page.one("talaria_loop_lag_worst_seconds", "gauge", help, &[], worst.as_secs_f64());
+    }
+    if let Some(untraced) = vitals.untraced {
+        let help = "Hops and spans that no collector was told of.";
+        page.one("talaria_untraced_total", "counter", help, &[], untraced as f64);
+    }
+    if !vitals.hooks.is_empty() {
+        let name = "talaria_hook_events_total";
+        page.family(name, "counter", "Events for hooks, by what came of them.");
+        for HookVitals { name: hook, heard, failed, untold } in &vitals.hooks {
+            for (outcome, many) in [("heard", heard), ("failed", failed), ("untold", untold)] {
+                page.sample(name, &[("hook", hook), ("outcome", outcome)], *many as f64);
+            }
+        }
+    }
+}
+
+/// What the operating system knows of the process, where it tells.
+fn process(page: &mut Page) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if let Some(bytes) = resident(&status) {
+        let help = "Memory that the process holds.";
+        page.one("process_resident_memory_bytes", "gauge", help, &[], bytes as f64);
+    }
+    if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
+        // Looking opens one, too.
+        let open = open.count().saturating_sub(1) as f64;
+        page.one("process_open_fds", "gauge", "Files and connections that are open.", &[], open);
+    }
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    if let Some(most) = most_files(&limits) {
+        page.one("process_max_fds", "gauge", "The most of them.", &[], most as f64);
+    }
+}
+
+fn resident(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+fn most_files(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// A page of numbers.
+#[derive(Debug, Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        self.text.push_str(name);
+        for (place, (label, value)) in labels.iter().enumerate() {
+            self.text.push(if place == 0 { '{' } else { ',' });
+            let _ = write!(self.text, "{label}=\"{}\"", escaped(value));
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        let _ = writeln!(self.text, " {value}");
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, labels: &[(&str, &str)], value: f64) {
+        self.family(name, kind, help);
+        self.sample(name, labels, value);
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(given: &[(&'static str, &'static str)]) -> HeaderMap {
+        given
+            .iter()
+            .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")))
+            .collect::<HeaderMap>()
+    }
+
+    #[test]
+    fn only_programs_on_this_machine_need_no_token() {
+        fn is_local(peer: Option<Peer>, given: &[(&'static str, &'static str)]) -> bool {
+            super::is_local(peer, &headers(given))
+        }
+        let peer = |address: &str| Some(Peer::of(address.parse().expect("an address")));
+        let (here, elsewhere) = (peer("127.0.0.1"), peer("192.0.2.1"));
+        for host in ["localhost:8420", "127.0.0.1:8420", "[::1]:8420", "localhost", "127.0.0.1"] {
+            assert!(is_local(here, &[("host", host)]), "{host}");
+            assert!(!is_local(elsewhere, &[("host", host)]), "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", ""] {
+            assert!(!is_local(here, &[("host", host)]), "{host}");
+        }
+        assert!(!is_local(here, &[]));
+        for by in PASSED_ON {
+            assert!(!is_local(here, &[("host", "localhost"), (by, "203.0.113.7")]));
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_set_is_wanted_from_everybody_and_whole() {
+        let here = Some(Peer::of("127.0.0.1".parse().expect("an address")));
+        let local = ("host", "localhost");
+        let may = |token, reach, given: &[(&'static str, &'static str)]| {
+            may_read(token, reach, here, &headers(given))
+        };
+        let token = Some("0123456789abcdef");
+        for reach in [Reach::ThisMachine, Reach::Others] {
+            let right = ("authorization", "Bearer 0123456789abcdef");
+            assert!(may(token, reach, &[right]) && may(token, reach, &[local, right]));
+            assert!(!may(token, reach, &[local]), "also from here");
+            for wrong in [
+                "Bearer 0123456789abcde",
+                "Bearer 0123456789abcdef0",
+                "0123456789abcdef",
+                "Bearer ",
+            ] {
+                assert!(!may(token, reach, &[local, ("authorization", wrong)]), "{wrong}");
+            }
+        }
+        assert!(may(None, Reach::ThisMachine, &[local]));
+        // What an ordinary `proxy_pass` sends looks like this machine.
+        assert!(!may(None, Reach::Others, &[local]));
+        assert!(!may(None, Reach::Others, &[local, ("authorization", "Bearer ")]));
+    }
+
+    #[test]
+    fn a_listener_with_other_names_or_addresses_is_for_others_too() {
+        let reach = |ip: &str, hosts: &[&str]| {
+            let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
+            Reach::of(ip.parse().expect("an address"), &hosts)
+        };
+        assert_eq!(reach("127.0.0.1", &[]), Reach::ThisMachine);
+        assert_eq!(reach("::1", &[]), Reach::ThisMachine);
+        assert_eq!(reach("127.0.0.1", &["gateway.example.com"]), Reach::Others);
+        assert_eq!(reach("0.0.0.0", &[]), Reach::Others);
+        assert_eq!(reach("192.0.2.7", &[]), Reach::Others);
+    }
+
+    #[test]
+    fn what_the_system_tells_is_read() {
+        assert_eq!(resident("Name:\tx\nVmRSS:\t   1234 kB\n"), Some(1234 * 1024));
+        assert_eq!(resident("Name:\tx\n"), None);
+        let limits = "Max open files            1024                 524288               files\n";
+        assert_eq!(most_files(limits), Some(1024));
+        assert_eq!(most_files("Max open files            unlimited            unlimited\n"), None);
+    }
+
+    #[test]
+    fn labels_cannot_break_out_of_their_line() {
+        let mut page = Page::default();
+        page.one("name", "gauge", "Help.", &[("a", "x\"\n\\"), ("b", "y")], 1.5);
+        assert_eq!(
+            page.text,
+            "# HELP name Help.\n# TYPE name gauge\nname{a=\"x\\\"\\n\\\\\",b=\"y\"} 1.5\n"
+        );
+    }
+}

@@ -1,0 +1,384 @@
+//! What became of a message and why, from what is written down anyway: the journal, the session, the
+//! transcript and the outbox; and from what the running gateway has seen without writing it down.
+
+use talaria_clock::rfc3339;
+use talaria_gateway::{Glimpse, Unwritten};
+use talaria_model::{
+    AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Timestamp, ToolCall,
+    TurnId,
+};
+use talaria_store::{
+    AuditDeed, AuditRow, Audited, Clue, JournalState, ParcelState, Recorded, Sent, Store, Traced,
+    message_of,
+};
+
+use crate::answers::AnswerError;
+use crate::api;
+
+/// How many events are told of at once.
+const MOST: usize = 20;
+
+/// Whether what was said is told, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Words {
+    /// No.
+    Hidden,
+    /// Yes.
+    Shown,
+}
+
+/// What an id or a place leads to: the platform's id of a message, the id of an event, or `account:chat`.
+/// `glimpses` says what a running gateway has seen.
+pub async fn why(
+    store: &dyn Store,
+    glimpses: impl Fn(&Clue, usize) -> Vec<Glimpse>,
+    asked: &str,
+    words: Words,
+) -> Result<api::Why, AnswerError> {
+    for clue in clues(asked) {
+        let traced = store.trace(&clue, MOST).await?;
+        let glimpses = glimpses(&clue, MOST);
+        if traced.is_empty() && glimpses.is_empty() {
+            continue;
+        }
+        let mut decisions = Vec::with_capacity(traced.len());
+        for event in &traced {
+            decisions.push(decision(store, event, &glimpses, words).await?);
+        }
+        let is_told_of = |glimpse: &&Glimpse| match &glimpse.why {
+            Unwritten::Repeated(seq) => traced.iter().any(|event| event.seq == *seq),
+            Unwritten::Knocked(_) => true,
+            _ => false,
+        };
+        let others = glimpses.iter().filter(|glimpse| !is_told_of(glimpse));
+        decisions.extend(others.map(|glimpse| unwritten(glimpse, &glimpses)));
+        decisions.truncate(MOST);
+        return Ok(api::Why { asked: asked.to_owned(), decisions });
+    }
+    Err(AnswerError::Missing(format!(
+        "nothing is known of {asked:?}: it is no message id, event id or account:chat that arrived in the \
+         last days; `talaria status` tells how many strangers' messages left no trace"
+    )))
+}
+
+fn clues(asked: &str) -> Vec<Clue> {
+    let place = asked.split_once(':').and_then(|(account, chat)| {
+        let account = AccountId::new(account).ok()?;
+        Some(Clue::Chat { account, chat: ChatId::new(chat).ok()? })
+    });
+    std::iter::once(Clue::Id(asked.to_owned())).chain(place).collect()
+}
+
+async fn decision(
+    store: &dyn Store,
+    event: &Traced,
+    glimpses: &[Glimpse],
+    words: Words,
+) -> Result<api::Decision, AnswerError> {
+    let session = match &event.key {
+        Some(key) => store.load(key).await?,
+        None => None,
+    };
+    let in_hand = session.as_ref().and_then(|session| session.hand().map(|hand| hand.turn.clone()));
+    // A turn that has just ended had not when its row was read.
+    let ended = match &event.state {
+        JournalState::Bound(turn) => event.parcels.is_empty() && in_hand.as_ref() != Some(turn),
+        _ => false,
+    };
+    let again = match ended {
+        true => store.trace(&Clue::Id(event.inbound.id.to_string()), MOST).await?,
+        false => Vec::new(),
+    };
+    let event = again.iter().find(|again| again.seq == event.seq).unwrap_or(event);
+    let mut told =
+        api::Decision { outcome: outcome(event, in_hand.as_ref()), ..blank(&event.inbound) };
+    told.session = event.key.as_ref().map(ToString::to_string);
+    told.reason = reason(event);
+    told.turn = match &event.state {
+        JournalState::Bound(turn) => Some(turn.to_string()),
+        _ => None,
+    };
+    told.behind = event.behind.iter().map(ToString::to_string).collect();
+    if matches!(event.state, JournalState::Unread | JournalState::Taken) {
+        let busy = in_hand.map(|turn| turn.to_string());
+        told.behind.extend(busy.filter(|turn| !told.behind.contains(turn)));
+    }
+    told.timeline = timeline(event, glimpses);
+    told.tools = tools(&event.entries);
+    told.parts = event.parcels.iter().map(part).collect();
+    if words == Words::Shown {
+        told.text = said(&event.inbound);
+    }
+    Ok(told)
+}
+
+fn blank(inbound: &Inbound) -> api::Decision {
+    api::Decision {
+        event: inbound.id.to_string(),
+        message: message_of(inbound).map(ToString::to_string),
+        account: inbound.to.account.to_string(),
+        chat: inbound.to.chat.id.to_string(),
+        thread: inbound.to.thread.as_ref().map(ToString::to_string),
+        sender: inbound.from.id.to_string(),
+        kind: match inbound.kind {
+            InboundKind::Said(_) => "said",
+            InboundKind::Edited(_) => "edited",
+            InboundKind::Pressed(_) => "pressed",
+            InboundKind::Stopped => "stopped",
+        }
+        .into(),
+        outcome: String::new(),
+        reason: None,
+        session: None,
+        turn: None,
+        behind: Vec::new(),
+        timeline: Vec::new(),
+        tools: Vec::new(),
+        parts: Vec::new(),
+        text: None,
+    }
+}
+
+fn outcome(event: &Traced, in_hand: Option<&TurnId>) -> String {
+    let known = match &event.state {
+        JournalState::Unread => "waits to be read",
+        JournalState::Taken => "waits for its turn",
+        JournalState::Bound(turn) if in_hand == Some(turn) => "is being answered",
+        JournalState::Bound(_) if event.parcels.is_empty() => "its turn ended without an answer",
+        JournalState::Bound(_) => match (delivered(&event.parcels), because(event)) {
+            (ANSWERED, Some(_)) => "told why there is no whole answer",
+            (known, _) => known,
+        },
+        JournalState::Handled => match because(event) {
+            Some(Because::NotAllowed) => "a command that was refused",
+            _ => "handled without a turn",
+        },
+        JournalState::Ignored(_) => "ignored",
+        JournalState::Denied(_) => "not let in",
+        JournalState::Quarantined(_) => "set aside",
+    };
+    known.to_owned()
+}
+
+/// All of an answer is where it was to go.
+const ANSWERED: &str = "answered";
+
+fn delivered(parcels: &[Sent]) -> &'static str {
+    let are = |wanted: &[ParcelState]| parcels.iter().all(|sent| wanted.contains(&sent.state));
+    let lost = [ParcelState::Undeliverable, ParcelState::Abandoned];
+    if are(&[ParcelState::Delivered]) {
+        ANSWERED
+    } else if parcels.iter().any(|sent| lost.contains(&sent.state)) {
+        "answered, and not all of it could be delivered"
+    } else {
+        "answered, and its delivery is under way"
+    }
+}
+
+fn reason(event: &Traced) -> Option<String> {
+    match &event.state {
+        JournalState::Ignored(reason)
+        | JournalState::Denied(reason)
+        | JournalState::Quarantined(reason) => Some(reason.clone()),
+        JournalState::Bound(_) | JournalState::Handled => {
+            because(event).map(|because| sentence(because).to_owned())
+        }
+        JournalState::Unread | JournalState::Taken => None,
+    }
+}
+
+/// Why what was said last is no answer, or no whole one.
+fn because(event: &Traced) -> Option<Because> {
+    let last = event.entries.last().and_then(|recorded| recorded.entry.because);
+    last.filter(|because| !matches!(because, Because::Approval(_)))
+}
+
+const fn sentence(because: Because) -> &'static str {
+    match because {
+        Because::NotAllowed => "the command is for administrators, and its sender is none there",
+        Because::NoSuchCommand => "there is no such command",
+        Because::Hook => "a hook decided about the command",
+        Because::Approval(_) => "somebody has to approve it",
+        Because::Stopped => "somebody stopped the turn",
+        Because::TimedOut => "the turn took longer than it may",
+        Because::Silent => "nothing was heard of the model for too long",
+        Because::TooManySteps => "the model took more steps than it may",
+        Because::OverBudget => "a budget is used up",
+        Because::Model => "the model gave no usable answer",
+    }
+}
+
+fn timeline(event: &Traced, glimpses: &[Glimpse]) -> Vec<api::Moment> {
+    let begun = event.at;
+    let moment = |at: Timestamp, what: String| api::Moment {
+        at: rfc3339(at),
+        after_ms: u64::try_from(at.since(begun).as_millis()).unwrap_or(u64::MAX),
+        what,
+    };
+    let sent = event.inbound.at;
+    let late = match begun.since(sent).as_millis() {
+        0 => String::new(),
+        late => format!(", {late} ms after its platform says it happened"),
+    };
+    let mut moments = vec![moment(begun, format!("received as {}{late}", event.seq))];
+    for glimpse in glimpses {
+        if glimpse.why == Unwritten::Repeated(event.seq) {
+            moments.push(moment(glimpse.at, "delivered again by its platform, and dropped".into()));
+        }
+    }
+    moments.extend(knocks(&event.inbound.id, glimpses, begun));
+    for AuditRow { at, audited: Audited { actor, deed, detail, .. }, .. } in &event.approvals {
+        moments.push(moment(*at, format!("{} by {actor}: {detail}", approval(*deed))));
+    }
+    moments.extend(event.entries.iter().map(|recorded| moment(recorded.entry.at, step(recorded))));
+    for sent in &event.parcels {
+        moments.push(moment(sent.at, format!("part {} decided", sent.id)));
+    }
+    moments.sort_by_key(|moment| moment.after_ms);
+    moments
+}
+
+/// What came of a stranger's asking to be let in.
+fn knocks(event: &EventId, glimpses: &[Glimpse], begun: Timestamp) -> Vec<api::Moment> {
+    let came = |glimpse: &Glimpse| match glimpse.why {
+        Unwritten::Knocked(came) if glimpse.event == *event => Some(api::Moment {
+            at: rfc3339(glimpse.at),
+            after_ms: u64::try_from(glimpse.at.since(begun).as_millis()).unwrap_or(u64::MAX),
+            what: format!("may ask to be let in: {came}"),
+        }),
+        _ => None,
+    };
+    glimpses.iter().filter_map(came).collect()
+}
+
+const fn approval(deed: AuditDeed) -> &'static str {
+    match deed {
+        AuditDeed::Approved => "approved",
+        AuditDeed::Denied => "denied",
+        _ => "approval asked for",
+    }
+}
+
+/// What an entry stands for, without its words.
+fn step(recorded: &Recorded) -> String {
+    match &recorded.entry.body {
+        EntryBody::Said { .. } => match &recorded.entry.turn {
+            Some(turn) => format!("taken into turn {turn}"),
+            None => "taken in".into(),
+        },
+        EntryBody::Aside { .. } => "taken as a command or an answer".into(),
+        EntryBody::Answered { calls, sent: None, .. } => {
+            format!("the model called {}", names(calls))
+        }
+        EntryBody::Answered { sent: Some(sent), .. } => format!("the model answered as {sent}"),
+        EntryBody::Returned { call, failed: true, .. } => format!("call {call} went wrong"),
+        EntryBody::Returned { call, .. } => format!("call {call} returned"),
+        EntryBody::Noticed { sent, .. } => match recorded.entry.because {
+            Some(Because::Approval(_)) => format!("somebody was asked to approve it, as {sent}"),
+            Some(because) => format!("the gateway answered as {sent}: {}", sentence(because)),
+            None => format!("the gateway answered as {sent}"),
+        },
+        EntryBody::Summary { .. } => "the conversation was summed up".into(),
+    }
+}
+
+fn names(calls: &[ToolCall]) -> String {
+    let names: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+    if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}
+
+fn tools(entries: &[Recorded]) -> Vec<api::ToolUse> {
+    let mut uses = Vec::new();
+    for recorded in entries {
+        if let EntryBody::Answered { calls, .. } = &recorded.entry.body {
+            for call in calls {
+                let returned = entries.iter().find_map(|other| match &other.entry.body {
+                    EntryBody::Returned { call: answered, failed, .. } if *answered == call.id => {
+                        Some((*failed, other.entry.at))
+                    }
+                    _ => None,
+                });
+                uses.push(api::ToolUse {
+                    tool: call.tool.clone(),
+                    outcome: match returned {
+                        None => "not returned",
+                        Some((true, _)) => "went wrong",
+                        Some((false, _)) => "returned",
+                    }
+                    .into(),
+                    took_ms: returned.map(|(_, at)| {
+                        u64::try_from(at.since(recorded.entry.at).as_millis()).unwrap_or(u64::MAX)
+                    }),
+                });
+            }
+        }
+    }
+    uses
+}
+
+fn part(sent: &Sent) -> api::Part {
+    api::Part {
+        id: sent.id.to_string(),
+        state: match sent.state {
+            ParcelState::Ready | ParcelState::Plain => "waits",
+            ParcelState::Unsure => "may have arrived, and waits",
+            ParcelState::Attempting => "is leaving",
+            ParcelState::Previewing => "only its preview is there",
+            ParcelState::Delivered => "delivered",
+            ParcelState::Undeliverable => "refused for good",
+            ParcelState::Abandoned => "given up",
+        }
+        .into(),
+        message: sent.shown.as_ref().map(ToString::to_string),
+        attempts: sent.attempts,
+        reason: sent.reason.clone(),
+        decided: rfc3339(sent.at),
+    }
+}
+
+fn said(inbound: &Inbound) -> Option<String> {
+    match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => {
+            Some(message.words().into_owned())
+        }
+        InboundKind::Pressed(choice) => Some(choice.to_string()),
+        InboundKind::Stopped => None,
+    }
+}
+
+/// What is known of an event without a row.
+fn unwritten(glimpse: &Glimpse, all: &[Glimpse]) -> api::Decision {
+    let (outcome, reason) = match &glimpse.why {
+        Unwritten::Knocked(came) => ("not let in", Some((*came).to_owned())),
+        Unwritten::Repeated(seq) => ("dropped as a repeat", Some(format!("it is row {seq}"))),
+        Unwritten::Ignored(why) => ("ignored", Some(why.clone())),
+        Unwritten::Denied(why) => ("not let in", Some(why.clone())),
+        Unwritten::Misdirected(_) => {
+            ("dropped", Some("it named another account than it came in on".to_owned()))
+        }
+    };
+    api::Decision {
+        event: glimpse.event.to_string(),
+        message: glimpse.message.as_ref().map(ToString::to_string),
+        account: glimpse.to.account.to_string(),
+        chat: glimpse.to.chat.id.to_string(),
+        thread: glimpse.to.thread.as_ref().map(ToString::to_string),
+        sender: glimpse.from.id.to_string(),
+        kind: "seen".into(),
+        outcome: outcome.into(),
+        reason,
+        session: None,
+        turn: None,
+        behind: Vec::new(),
+        timeline: std::iter::once(api::Moment {
+            at: rfc3339(glimpse.at),
+            after_ms: 0,
+            what: "received, and not written down".into(),
+        })
+        .chain(knocks(&glimpse.event, all, glimpse.at))
+        .collect(),
+        tools: Vec::new(),
+        parts: Vec::new(),
+        text: None,
+    }
+}

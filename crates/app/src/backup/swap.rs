@@ -1,0 +1,263 @@
+//! Goes back to a backup: everything of it takes its place, or nothing does.
+//!
+//! What is to come is unpacked and checked beside what is there. Then a plan is written; from that moment
+//! on it will be carried out, by this process or, if it dies, by the next one that uses the home. What is
+//! replaced is moved into a folder of its own and never deleted.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use talaria_clock::{Clock, SystemClock};
+
+use super::unpack::{Checked, Wanted, names, unpack};
+use super::workshop::{clear, private};
+use super::{GOES_WITH_STATE, STATE};
+use crate::exit::Halt;
+use crate::home::Home;
+use crate::replace::{PRIVATE, replace};
+
+const INCOMING: &str = "incoming";
+const PLAN: &str = "plan.json";
+
+/// What a home is after it went back.
+#[derive(Debug, Serialize)]
+pub(crate) struct Restored {
+    /// The backup.
+    #[serde(flatten)]
+    pub(crate) from: Checked,
+    /// Where that is which was replaced; none when there was nothing.
+    pub(crate) replaced: Option<PathBuf>,
+}
+
+/// What has to be moved, once it has been decided.
+#[derive(Debug, Serialize, Deserialize)]
+struct Plan {
+    /// The folder in the home that takes what is replaced.
+    replaced: String,
+    /// What comes, each with a place in the home.
+    comes: Vec<String>,
+    /// What goes without a successor.
+    goes: Vec<String>,
+}
+
+/// One move, from and to.
+type Move = (PathBuf, PathBuf);
+
+/// Puts a backup into the place of what a home keeps. No gateway may use it meanwhile.
+pub(crate) fn restore(home: &Home, file: &Path) -> Result<Restored, Halt> {
+    home.prepare()?;
+    let lock = home.lock().map_err(|halt| match halt.exit {
+        crate::exit::Exit::AlreadyRunning => {
+            halt.hint("end the gateway with `talaria stop`, then go back")
+        }
+        _ => halt,
+    })?;
+    let cannot = |error: io::Error| {
+        Halt::failed(format_args!("cannot go back in {}: {error}", home.path().display()))
+            .hint("what was there is still there")
+    };
+    let staging = home.restoring();
+    clear(&staging).map_err(cannot)?;
+    let incoming = staging.join(INCOMING);
+    private(&incoming).map_err(cannot)?;
+    let from = unpack(file, &incoming, Wanted::Everything).map_err(|refusal| {
+        let _ = clear(&staging);
+        refusal.halt(file)
+    })?;
+    let plan = prepare(home, &incoming).inspect_err(|_| {
+        let _ = clear(&staging);
+    })?;
+    let text = serde_json::to_vec_pretty(&plan).map_err(Halt::failed)?;
+    replace(&staging.join(PLAN), &text, PRIVATE).map_err(cannot)?;
+    carry_out(home, &plan).map_err(unfinished)?;
+    drop(lock);
+    let replaced = Some(home.path().join(&plan.replaced)).filter(|folder| folder.exists());
+    Ok(Restored { from, replaced })
+}
+
+/// Finishes going back where a process died over it. Everybody who uses a home calls this first.
+pub(crate) fn settle(home: &Home) -> Result<(), Halt> {
+    let place = home.restoring().join(PLAN);
+    if !place.exists() {
+        return Ok(());
+    }
+    let _lock = home.lock().map_err(|_| {
+        Halt::failed("this home is just being taken back to a backup").hint("try again in a moment")
+    })?;
+    let text = match fs::read(&place) {
+        Ok(text) => text,
+        // Whoever held the lock has finished it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unfinished(error)),
+    };
+    let plan: Plan = serde_json::from_slice(&text).map_err(|error| unfinished(error.into()))?;
+    carry_out(home, &plan).map_err(unfinished)
+}
+
+fn unfinished(error: io::Error) -> Halt {
+    Halt::failed(format_args!("going back to a backup is not finished: {error}"))
+        .hint("mend that; any command of talaria then finishes it")
+}
+
+/// Makes what came ready and decides what is moved.
+fn prepare(home: &Home, incoming: &Path) -> Result<Plan, Halt> {
+    let state = incoming.join(STATE);
+    if state.exists() {
+        talaria_store_sqlite::go_back_to(&state)
+            .map_err(|error| Halt::failed(&error).hint(error.hint()))?;
+    }
+    sync_all(incoming).map_err(Halt::failed)?;
+    let mut comes: Vec<String> = names(incoming)
+        .map_err(Halt::failed)?
+        .into_iter()
+        .filter_map(|name| name.into_os_string().into_string().ok())
+        .collect();
+    comes.sort_unstable();
+    let device = fs::metadata(home.path()).map_err(Halt::failed)?.dev();
+    for name in &comes {
+        let place = home.path().join(name);
+        if fs::symlink_metadata(&place).is_ok_and(|found| found.dev() != device) {
+            return Err(Halt::failed(format_args!("{} is on a disk of its own", place.display()))
+                .hint("unmount it, go back, then move what came onto that disk"));
+        }
+    }
+    let goes = match comes.iter().any(|name| name == STATE) {
+        true => GOES_WITH_STATE.map(str::to_owned).to_vec(),
+        false => Vec::new(),
+    };
+    Ok(Plan { replaced: replaced(home), comes, goes })
+}
+
+/// A name that is not taken.
+fn replaced(home: &Home) -> String {
+    let now = jiff::Timestamp::from_millisecond(SystemClock.now().as_millis()).unwrap_or_default();
+    let name = format!("replaced-{}", now.strftime("%Y%m%dT%H%M%SZ"));
+    let taken = |name: &String| home.path().join(name).exists();
+    let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
+    std::iter::once(name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(name)
+}
+
+fn carry_out(home: &Home, plan: &Plan) -> io::Result<()> {
+    let replaced = home.path().join(&plan.replaced);
+    private(&replaced)?;
+    // Everything old is away before anything new comes: a log must not meet another database.
+    for (from, to) in away(home, plan).into_iter().chain(moves_in(home, plan)) {
+        carry(&from, &to)?;
+    }
+    for folder in [&replaced, home.path()] {
+        File::open(folder)?.sync_all()?;
+    }
+    fs::remove_file(home.restoring().join(PLAN))?;
+    clear(&home.restoring())?;
+    // There may have been nothing to replace.
+    let _ = fs::remove_dir(&replaced);
+    File::open(home.path())?.sync_all()
+}
+
+/// Moves something that may have been moved already.
+fn carry(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io::Error::new(error.kind(), format!("{}: {error}", from.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What has not gone yet. Something has come already where nothing waits to come any more.
+fn away(home: &Home, plan: &Plan) -> Vec<Move> {
+    let incoming = home.restoring().join(INCOMING);
+    let waits = plan.comes.iter().filter(|name| incoming.join(name).exists());
+    let there = |name: &&String| home.path().join(name).symlink_metadata().is_ok();
+    let to = |name: &String| (home.path().join(name), home.path().join(&plan.replaced).join(name));
+    plan.goes.iter().chain(waits).filter(there).map(to).collect()
+}
+
+fn moves_in(home: &Home, plan: &Plan) -> Vec<Move> {
+    let incoming = home.restoring().join(INCOMING);
+    plan.comes.iter().map(|name| (incoming.join(name), home.path().join(name))).collect()
+}
+
+/// Makes a folder and all folders in it durable; their files are already.
+fn sync_all(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_all(&entry.path())?;
+        }
+    }
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMES: [&str; 3] = ["config.yaml", "files/one", "state.db"];
+
+    /// A home that is about to go back, with its plan written.
+    fn decided(folder: &Path) -> (Home, Plan) {
+        let home = Home::at(folder);
+        let incoming = home.restoring().join(INCOMING);
+        for (place, text) in [(home.path().to_owned(), "old"), (incoming.clone(), "new")] {
+            fs::create_dir_all(place.join("files")).expect("makes a folder");
+            for name in COMES {
+                fs::write(place.join(name), text).expect("writes");
+            }
+        }
+        fs::write(home.path().join("state.db-wal"), "old").expect("writes");
+        fs::write(home.path().join("gateway.lock"), "").expect("writes");
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let plan = Plan {
+            replaced: "replaced".into(),
+            comes: names(&["config.yaml", "files", "state.db", "hooks"]),
+            goes: names(&GOES_WITH_STATE),
+        };
+        fs::create_dir_all(incoming.join("hooks")).expect("makes a folder");
+        let text = serde_json::to_vec(&plan).expect("encodes");
+        fs::write(home.restoring().join(PLAN), text).expect("writes");
+        (home, plan)
+    }
+
+    #[test]
+    fn a_death_at_any_moment_leaves_all_of_the_backup() {
+        let mut dead = 0;
+        loop {
+            let folder = tempfile::tempdir().expect("a folder");
+            let (home, plan) = decided(folder.path());
+            private(&home.path().join(&plan.replaced)).expect("makes a folder");
+            let moves: Vec<Move> =
+                away(&home, &plan).into_iter().chain(moves_in(&home, &plan)).collect();
+            for (from, to) in &moves[..dead] {
+                carry(from, to).expect("moves");
+            }
+            settle(&home).expect("finishes");
+            for name in COMES {
+                let read = |place: &Path| fs::read_to_string(place.join(name)).expect("reads");
+                assert_eq!(read(home.path()), "new", "{name} after {dead} moves");
+                assert_eq!(read(&home.path().join("replaced")), "old", "{name} after {dead} moves");
+            }
+            assert!(!home.path().join("state.db-wal").exists(), "after {dead} moves");
+            assert!(home.path().join("hooks").is_dir(), "after {dead} moves");
+            assert!(!home.restoring().exists(), "after {dead} moves");
+            if dead == moves.len() {
+                return;
+            }
+            dead += 1;
+        }
+    }
+
+    #[test]
+    fn what_was_not_decided_changes_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (home, _) = decided(folder.path());
+        fs::remove_file(home.restoring().join(PLAN)).expect("removes");
+        settle(&home).expect("finishes");
+        for name in COMES {
+            assert_eq!(fs::read_to_string(home.path().join(name)).expect("reads"), "old");
+        }
+    }
+}

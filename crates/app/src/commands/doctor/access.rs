@@ -1,0 +1,97 @@
+//! Who is heard, and who may do what that only administrators should.
+
+use talaria_config::{AccountSettings, CommandSettings, Doors, RoomAccess, UnauthorizedDm};
+use talaria_model::AccountId;
+use talaria_platform::Identity;
+
+use super::{Finding, Patient};
+
+pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
+    let Some(loaded) = patient.loaded else { return Vec::new() };
+    let accounts = loaded.config().accounts.iter();
+    let others = accounts.filter(|(_, settings)| {
+        settings.account.is_some() && settings.platform.identity == Identity::Anyone
+    });
+    others.flat_map(|(id, settings)| of_account(id, settings)).collect()
+}
+
+fn of_account(id: &AccountId, settings: &AccountSettings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let access = &settings.access;
+    let pairs = access.strangers == Some(UnauthorizedDm::Pair);
+    if !access.names_somebody() && !access.is_open() && !pairs {
+        findings.push(
+            Finding::problem("access", format_args!("nobody is heard on {id}"))
+                .hint(format_args!("name somebody in accounts.{id}.allow")),
+        );
+    }
+    if access.is_open() {
+        findings.push(
+            Finding::warning(
+                "access",
+                format_args!("everybody is heard on {id}, and your model pays"),
+            )
+            .hint(format_args!("name who is to be heard in accounts.{id}.allow, and give budgets")),
+        );
+    }
+    let rooms = [
+        ("direct chats", &access.direct, &settings.direct, "allow_admin_from"),
+        ("groups", &access.group, &settings.group, "group_allow_admin_from"),
+    ];
+    for (room, heard, commands, setting) in rooms {
+        if let Some(many) = named_without_admins(settings, heard, commands) {
+            findings.push(
+                Finding::warning(
+                    "access",
+                    format_args!(
+                        "command gating is off in {room} of {id}: all {many} who are named are \
+                         administrators, who may restart, reload and pause the gateway"
+                    ),
+                )
+                .hint(format_args!("name the administrators in accounts.{id}.{setting}")),
+            );
+        }
+    }
+    findings
+}
+
+/// How many are administrators because nobody is named as one, where that is more than one.
+fn named_without_admins(
+    settings: &AccountSettings,
+    heard: &RoomAccess,
+    commands: &CommandSettings,
+) -> Option<usize> {
+    if !commands.admins.is_empty() || heard.doors == Doors::Closed {
+        return None;
+    }
+    let access = &settings.access;
+    let named = access.allow.iter().chain(&access.general).chain(&heard.allow);
+    let many = named.collect::<std::collections::BTreeSet<_>>().len();
+    (many > 1).then_some(many)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use talaria_config::Sources;
+
+    fn found(keys: &str) -> Vec<String> {
+        let yaml = format!("accounts: {{loopback: {{address: 127.0.0.1:1, {keys}}}}}");
+        let sources = Sources::default().with_config(yaml);
+        let loaded = talaria_config::load(sources, talaria_platforms::ALL).expect("it is right");
+        let id = AccountId::literal("loopback");
+        of_account(&id, &loaded.config().accounts[&id]).into_iter().map(|it| it.text).collect()
+    }
+
+    #[test]
+    fn who_is_an_administrator_by_accident_is_found() {
+        assert_eq!(found("allow: [ann], group_policy: disabled"), Vec::<String>::new());
+        let several = found("allow: [ann, bob, cat]");
+        assert_eq!(several.len(), 2, "{several:?}");
+        assert!(several[0].contains("all 3 who are named are administrators"), "{several:?}");
+        let gated = "allow: [ann, bob], allow_admin_from: [ann], group_allow_admin_from: [ann]";
+        assert_eq!(found(gated), Vec::<String>::new());
+        assert!(found("allow_everyone: true")[0].starts_with("everybody is heard"));
+        assert!(found("dm_policy: disabled")[0].starts_with("nobody is heard"));
+    }
+}

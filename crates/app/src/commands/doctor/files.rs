@@ -1,0 +1,124 @@
+//! The home folder: who may read it, what was left behind in it, and whether there is room.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::{Finding, Patient, Remedy};
+use crate::locks::Locks;
+
+/// How much room there should be, in bytes.
+const ROOM: u64 = 500_000_000;
+
+/// How much of the room there should be, in parts of a hundred.
+const PART: u64 = 3;
+
+pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
+    let home = patient.home.path();
+    let about = match fs::metadata(home) {
+        Ok(about) => about,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return vec![Finding::good(
+                "home",
+                format_args!("{} is not there yet", home.display()),
+            )];
+        }
+        Err(error) => {
+            return vec![
+                Finding::problem(
+                    "home",
+                    format_args!("{} cannot be read: {error}", home.display()),
+                )
+                .hint("set TALARIA_HOME to a folder of your own"),
+            ];
+        }
+    };
+    let mut findings = Vec::new();
+    if about.uid() != nix::unistd::geteuid().as_raw() {
+        findings.push(
+            Finding::problem("home", format_args!("{} belongs to another user", home.display()))
+                .hint("run talaria as that user, or set TALARIA_HOME to a folder of your own"),
+        );
+    }
+    findings.extend(open_to_others(home));
+    findings.extend(links(patient));
+    findings.extend(left_behind(patient));
+    findings.extend(locks());
+    findings.extend(room(home));
+    if findings.is_empty() {
+        findings.push(Finding::good("home", format_args!("{} is yours alone", home.display())));
+    }
+    findings
+}
+
+/// What others could read. What is in a folder that is closed to them is closed as well.
+fn open_to_others(home: &Path) -> Vec<Finding> {
+    let secret = ["", "config.yaml", ".env", "state.db", "search.db", "homes.json", "paused.json"];
+    let is_open = |name: &&str| {
+        let path = if name.is_empty() { home.to_owned() } else { home.join(name) };
+        let found = fs::symlink_metadata(&path).ok().filter(|found| !found.is_symlink())?;
+        let mode = found.mode() & 0o777;
+        (mode & 0o077 != 0).then(|| {
+            let text = format!("{} is open to others (mode {mode:03o})", path.display());
+            Finding::problem("home", text).remedy(Remedy::Close { path, mode: mode & 0o700 })
+        })
+    };
+    secret.iter().filter_map(is_open).collect()
+}
+
+fn links(patient: &Patient<'_>) -> Vec<Finding> {
+    let is_link = |path: PathBuf| {
+        fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()).then(|| {
+            Finding::problem("home", format_args!("{} is a link", path.display())).hint(
+                "put what it leads to in its place; to keep everything elsewhere, set TALARIA_HOME",
+            )
+        })
+    };
+    patient.home.ours().filter_map(is_link).collect()
+}
+
+/// What a process left behind that is gone.
+fn left_behind(patient: &Patient<'_>) -> Vec<Finding> {
+    // Whoever runs may be writing them.
+    if patient.status.is_some() || patient.home.lock().is_err() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let socket = patient.home.socket();
+    if fs::symlink_metadata(&socket).is_ok_and(|found| found.file_type().is_socket()) {
+        let text = format!("{} was left behind; nobody listens there", socket.display());
+        findings.push(Finding::warning("home", text).remedy(Remedy::Remove { path: socket }));
+    }
+    let entries = fs::read_dir(patient.home.path()).into_iter().flatten().flatten();
+    let half = entries.map(|entry| entry.path()).filter(|path| {
+        path.extension().is_some_and(|extension| extension == "next") && path.is_file()
+    });
+    for path in half {
+        let text = format!("{} was left behind half-written", path.display());
+        findings.push(Finding::warning("home", text).remedy(Remedy::Remove { path }));
+    }
+    findings
+}
+
+/// Locks of credentials whose holder is gone. They hold nobody up, and say something that is not so.
+fn locks() -> Vec<Finding> {
+    let locks = Locks::find(|name| std::env::var_os(name).map(Into::into));
+    let stale = locks.map(|locks| locks.stale()).unwrap_or_default();
+    let finding = |(path, account): (PathBuf, String)| {
+        let text = format!("{} names account {account} of a gateway that is gone", path.display());
+        Finding::warning("locks", text).remedy(Remedy::Clear { path })
+    };
+    stale.into_iter().map(finding).collect()
+}
+
+fn room(home: &Path) -> Option<Finding> {
+    let about = nix::sys::statvfs::statvfs(home).ok()?;
+    let free = about.blocks_available() as u64 * about.fragment_size() as u64;
+    let all = about.blocks() as u64 * about.fragment_size() as u64;
+    (free < ROOM && free * 100 < all * PART).then(|| {
+        let text = format!("only {} MB are left on its disk", free / 1_000_000);
+        Finding::problem("home", text)
+            .hint("make room; what people say is not taken in while nothing can be written")
+    })
+}

@@ -1,0 +1,290 @@
+//! What an operator can ask of the running program.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use talaria_admin::guests::OPERATOR;
+use talaria_admin::{Operator, Vitals, api};
+use talaria_clock::{Clock, SystemClock};
+use talaria_config::{Change, Config, Loaded, Sources};
+use talaria_gateway::{Drain, Gateway};
+use talaria_providers::{Http, Switchboard};
+use talaria_session::ResumeReason;
+use talaria_store::{AuditDeed, Audited};
+
+use crate::ending::{Asked, End, Ending, FLUSH, Pace, STUCK, Why};
+use crate::forensics::{Ended, Report};
+use crate::home::Home;
+use crate::instruments::Instruments;
+use crate::locks::Locks;
+use crate::model::{self, Choice, Equipment};
+use crate::steward::Butler;
+use crate::{init, plans, programs, reload, web_link};
+
+/// How long turns in hand get to finish in a gateway that ends with a terminal chat: somebody waits there.
+const CHAT_GRACE: Duration = Duration::from_secs(20);
+
+/// How long what goes on beside a gateway has to come to a pause when it has ended.
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// Whether a gateway can start again by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Restarts {
+    Possible,
+    Never,
+}
+
+/// What an operator can ask of the running program.
+pub(crate) struct Desk {
+    pub(crate) home: Home,
+    pub(crate) gateway: Gateway,
+    pub(crate) models: Http,
+    pub(crate) equipment: Equipment,
+    pub(crate) butler: Arc<Butler>,
+    pub(crate) locks: Option<Locks>,
+    pub(crate) state: Mutex<State>,
+    /// The texts of `config.yaml` and `.env` that apply.
+    pub(crate) applied: Mutex<(Option<String>, Option<String>)>,
+    pub(crate) before: Mutex<reload::Before>,
+    pub(crate) reloading: tokio::sync::Mutex<()>,
+    pub(crate) end: End,
+    pub(crate) restarts: Restarts,
+    /// Who listens and who speaks. That changes with a restart only.
+    pub(crate) voice: Option<String>,
+    pub(crate) instruments: Arc<Instruments>,
+}
+
+/// The configuration that applies, and the model it led to.
+pub(crate) struct State {
+    pub(crate) loaded: Loaded,
+    pub(crate) choice: Choice,
+}
+
+impl Desk {
+    /// The texts of `config.yaml` and `.env` that apply.
+    pub(crate) fn applied(&self) -> (Option<String>, Option<String>) {
+        self.applied.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// This is what applies.
+    pub(crate) fn applies(&self, sources: &Sources) {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let texts = (owned(sources.config_text()), owned(sources.dotenv_text()));
+        *self.applied.lock().unwrap_or_else(PoisonError::into_inner) = texts;
+    }
+
+    /// Whether changes to the files are applied by themselves.
+    pub(crate) fn watches(&self) -> bool {
+        self.state().loaded.config().watch_config
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is a page to link to.
+    pub(crate) fn serves_web(&self) -> bool {
+        web_link::is_served(self.state().loaded.config())
+    }
+
+    /// The model that answers and why it was chosen, in one line.
+    pub(crate) fn model_and_why(&self) -> String {
+        let State { loaded, choice } = &*self.state();
+        format!("{}: {}", model::name(&choice.chain), model::why(&choice.chain, loaded))
+    }
+
+    /// A text without our secrets.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.equipment.discretion.clean(text).into_owned()
+    }
+
+    /// Ends the program so that it starts again, unless it could not.
+    pub(crate) async fn restart(&self) -> Result<(), NoRestart> {
+        if self.restarts == Restarts::Never {
+            return Err(NoRestart::EndsWithChat);
+        }
+        let _one_at_a_time = self.reloading.lock().await;
+        self.read_again().await.map_err(NoRestart::Misconfigured)?;
+        tracing::info!("ending to start again");
+        self.end.ask(Ending::Again, Why::Restart);
+        Ok(())
+    }
+
+    /// Asks for the end of the program.
+    pub(crate) fn end(&self, ending: Ending, why: Why) -> Asked {
+        self.end.ask(ending, why)
+    }
+
+    /// How it ends, once that is known, and how hurried.
+    pub(crate) fn ending(&self) -> (Option<(Ending, Why)>, Pace) {
+        (self.end.decision(), self.end.pace())
+    }
+
+    /// Lets the gateway end, and writes down what is going on meanwhile.
+    pub(crate) async fn end_with_a_report(&self, gateway: &Gateway) {
+        let why = self.end.decision().map_or(Why::Stop, |(_, why)| why);
+        init::stopping(&why.in_words());
+        let report = Report::new(&self.home, gateway, why, &|text| self.redact(text));
+        let drain = self.drain();
+        let longest = drain.patience + drain.flush + STUCK;
+        let drained = async {
+            let (drained, ()) = tokio::join!(gateway.drain(drain), report.write());
+            drained
+        };
+        let ended = tokio::select! {
+            drained = drained => Ended::finished(&drained),
+            // What is not closed is found by the next start, as after a death.
+            () = SystemClock.sleep(longest) => {
+                tracing::error!(after = ?longest, "the end does not come to an end; it is cut off");
+                self.end.cut_off(longest);
+                Ended::cut_off(longest)
+            }
+        };
+        let written = report.ended(ended);
+        tokio::select! {
+            () = written.write() => {}
+            () = SystemClock.sleep(LAST_WORDS) => {}
+        }
+    }
+
+    /// How the gateway is to end.
+    fn drain(&self) -> Drain {
+        let seconds = self.state().loaded.config().agent.restart_drain_timeout;
+        let timeout = Duration::from_secs(seconds.into());
+        let (patience, reason) = match (self.restarts, self.end.decision()) {
+            (Restarts::Never, _) => (timeout.min(CHAT_GRACE), ResumeReason::ShutdownTimeout),
+            (_, Some((Ending::Again, _) | (_, Why::Takeover { .. }))) => {
+                (timeout, ResumeReason::RestartTimeout)
+            }
+            _ => (timeout, ResumeReason::ShutdownTimeout),
+        };
+        Drain { patience, flush: FLUSH, reason, hurried: self.end.hurried.clone() }
+    }
+
+    /// What the sources lead to as they are. Otherwise, what is wrong with them.
+    pub(crate) async fn read_again(&self) -> Result<ReadAgain, String> {
+        let before = self.state().loaded.clone();
+        let sources = Sources::read(self.home.path(), std::env::vars_os())
+            .map_err(|problems| problems.to_string())?;
+        let (loaded, changes) =
+            before.reload(sources.clone()).map_err(|problems| problems.to_string())?;
+        let wrong = programs::problems(&loaded);
+        if !wrong.is_empty() {
+            let lines: Vec<_> = wrong.iter().map(ToString::to_string).collect();
+            return Err(lines.join("\n"));
+        }
+        let (models, clock) = (&self.models, &self.equipment.clock);
+        let choice =
+            model::choice(&loaded, models, clock).await.map_err(|finding| finding.to_string())?;
+        let switchboard =
+            choice.switchboard(&loaded, models, clock).map_err(|halt| halt.explained())?;
+        self.equipment.discretion.learn(&loaded);
+        Ok(ReadAgain { loaded, changes, choice, switchboard, sources })
+    }
+
+    /// Records which settings have changed, and not to what.
+    pub(crate) async fn record(&self, changes: &[Change]) {
+        let paths: Vec<_> = changes.iter().map(|change| change.path.as_str()).collect();
+        if paths.is_empty() {
+            return;
+        }
+        let audited = Audited {
+            actor: OPERATOR.to_owned(),
+            deed: AuditDeed::SettingsChanged,
+            subject: "configuration".to_owned(),
+            detail: paths.join(", "),
+        };
+        let now = self.gateway.clock().now();
+        if let Err(error) = self.gateway.store().audit(now, vec![audited]).await {
+            tracing::warn!(%error, "what was changed cannot be recorded");
+        }
+    }
+
+    /// Lets the accounts that run hear whom the configuration names, and answer what it says.
+    pub(crate) fn set_access(&self, config: &Config) {
+        for running in self.gateway.accounts() {
+            let settings = config.accounts.get(&running.id);
+            // Ids of another platform would name other people.
+            let settings = settings.filter(|settings| settings.platform.name == running.platform);
+            if let Some(settings) = settings {
+                self.gateway.set_access(&running.id, plans::access(config, &running.id, settings));
+                self.gateway.set_gate(&running.id, plans::gate(settings));
+            }
+        }
+    }
+}
+
+/// What the sources of the configuration lead to.
+pub(crate) struct ReadAgain {
+    pub(crate) loaded: Loaded,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) choice: Choice,
+    pub(crate) switchboard: Arc<Switchboard>,
+    pub(crate) sources: Sources,
+}
+
+/// Why a gateway does not start again.
+pub(crate) enum NoRestart {
+    /// It lives in a terminal chat.
+    EndsWithChat,
+    /// It would not come back; this is what is wrong with the configuration.
+    Misconfigured(String),
+}
+
+#[async_trait]
+impl Operator for Desk {
+    fn model(&self) -> String {
+        model::name(&self.state().choice.chain)
+    }
+
+    fn voice(&self) -> Option<String> {
+        self.voice.clone()
+    }
+
+    fn wrong_configuration(&self) -> Option<String> {
+        self.wrong()
+    }
+
+    async fn plan(&self) -> Result<api::ConfigPlan, String> {
+        reload::plan(self).await
+    }
+
+    /// Reads the configuration again. The running one stays unless the new one is right as a whole.
+    async fn reload(&self) -> Result<api::Reloaded, String> {
+        reload::apply(self).await
+    }
+
+    fn stop(&self) {
+        let why = match self.restarts {
+            Restarts::Possible => Why::Stop,
+            Restarts::Never => Why::ChatOver,
+        };
+        tracing::info!(why = why.in_words(), "ending; a signal meanwhile ends it at once");
+        self.end(Ending::ForGood, why);
+    }
+
+    async fn restart(&self) -> Result<(), String> {
+        Self::restart(self).await.map_err(|why| match why {
+            NoRestart::EndsWithChat => {
+                "the gateway lives in a terminal chat and ends with it".to_owned()
+            }
+            NoRestart::Misconfigured(problem) => {
+                format!("it could not start with this configuration, so it goes on\n{problem}")
+            }
+        })
+    }
+
+    fn is_ending(&self) -> bool {
+        self.end.asked.is_cancelled()
+    }
+
+    fn metrics_token(&self) -> Option<String> {
+        let token = self.state().loaded.config().telemetry.metrics_token.clone();
+        token.map(|token| token.expose().to_owned())
+    }
+
+    fn vitals(&self) -> Vitals {
+        self.instruments.vitals()
+    }
+}

@@ -1,0 +1,277 @@
+//! What was going on when a gateway was told to end: `logs/shutdown-<time>.json`.
+//!
+//! Written before it begins to end, so that it is there whatever happens then, and again when it has. It
+//! names turns and chats, and nothing that anybody said.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use talaria_clock::{Clock, SystemClock, rfc3339};
+use talaria_gateway::{Drained, Gateway};
+
+use crate::aside::aside;
+use crate::ending::Why;
+use crate::home::Home;
+use crate::instance::process;
+use crate::replace::{PRIVATE, replace};
+
+/// How many of these files are kept.
+const KEPT: usize = 20;
+
+/// How many sessions and chats are listed.
+const LISTED: usize = 1000;
+
+/// How far it is looked who started whom.
+const ANCESTORS: usize = 8;
+
+/// What was going on.
+#[derive(Clone, Serialize)]
+pub(crate) struct Report {
+    #[serde(skip)]
+    path: PathBuf,
+    at: String,
+    why: Why,
+    version: &'static str,
+    pid: u32,
+    uptime_seconds: u64,
+    /// Who started this process, and who started them.
+    ancestors: Vec<Ancestor>,
+    turns: Vec<Turn>,
+    accounts: Vec<Account>,
+    tasks: Tasks,
+    /// The sessions that are in memory.
+    lanes: Vec<Lane>,
+    /// The chats with something to deliver or to show.
+    chats: Vec<Chat>,
+    /// What came of it; missing when the process was killed meanwhile.
+    ended: Option<Ended>,
+}
+
+#[derive(Clone, Serialize)]
+struct Ancestor {
+    pid: u32,
+    argv: Vec<String>,
+}
+
+#[derive(Clone, Serialize)]
+struct Turn {
+    turn: String,
+    account: String,
+    chat: String,
+    for_seconds: u64,
+}
+
+#[derive(Clone, Serialize)]
+struct Account {
+    name: String,
+    platform: Option<&'static str>,
+    state: Option<String>,
+    since: Option<String>,
+    heard: Option<String>,
+    mute: Option<String>,
+    generation: u64,
+    order: &'static str,
+    orders: u64,
+    speaks: bool,
+}
+
+#[derive(Clone, Serialize)]
+struct Lane {
+    session: String,
+    phase: &'static str,
+    since: String,
+    waiting: usize,
+}
+
+#[derive(Clone, Serialize)]
+struct Chat {
+    account: String,
+    chat: String,
+    thread: Option<String>,
+    pace: &'static str,
+    parcels: usize,
+    growing: usize,
+}
+
+#[derive(Clone, Serialize)]
+struct Tasks {
+    in_runtime: usize,
+    not_polled_yet: usize,
+    threads: usize,
+    sessions_in_memory: usize,
+}
+
+/// What came of an end.
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "snake_case", tag = "how")]
+pub(crate) enum Ended {
+    /// It came to its end.
+    Finished {
+        at: String,
+        waited_millis: u64,
+        /// Sessions whose turns go on in the next run.
+        left: Vec<String>,
+        unsent: bool,
+        clean: bool,
+    },
+    /// It did not, and was given up.
+    CutOff { at: String, after_seconds: u64 },
+}
+
+impl Ended {
+    pub(crate) fn finished(drained: &Drained) -> Self {
+        Self::Finished {
+            at: rfc3339(SystemClock.now()),
+            waited_millis: u64::try_from(drained.waited.as_millis()).unwrap_or(u64::MAX),
+            left: drained.left.iter().map(ToString::to_string).collect(),
+            unsent: drained.unsent,
+            clean: drained.clean,
+        }
+    }
+
+    pub(crate) fn cut_off(after: Duration) -> Self {
+        Self::CutOff { at: rfc3339(SystemClock.now()), after_seconds: after.as_secs() }
+    }
+}
+
+impl Report {
+    /// What is going on at this moment.
+    pub(crate) fn new(
+        home: &Home,
+        gateway: &Gateway,
+        why: Why,
+        redact: &dyn Fn(&str) -> String,
+    ) -> Self {
+        let now = SystemClock.now();
+        let runtime = tokio::runtime::Handle::current().metrics();
+        let turns = gateway.working_turns().into_iter().map(|working| Turn {
+            turn: working.turn.to_string(),
+            account: working.to.account.to_string(),
+            chat: working.to.chat.id.to_string(),
+            for_seconds: now.since(working.since).as_secs(),
+        });
+        let dump = gateway.dump();
+        let statuses = gateway.accounts();
+        let accounts = dump.accounts.into_iter().map(|account| {
+            let status = statuses.iter().find(|status| status.id == account.id);
+            Account {
+                name: account.id.to_string(),
+                platform: status.map(|status| status.platform),
+                state: status.map(|status| redact(&format!("{:?}", status.state))),
+                since: status.map(|status| rfc3339(status.since)),
+                heard: status.and_then(|status| status.heard).map(rfc3339),
+                mute: status.and_then(|status| status.mute.as_ref()).map(|(_, why)| redact(why)),
+                generation: account.generation,
+                order: account.order,
+                orders: account.orders,
+                speaks: account.speaks,
+            }
+        });
+        let lanes = dump.lanes.into_iter().map(|lane| Lane {
+            session: lane.key.to_string(),
+            phase: lane.doing.as_str(),
+            since: rfc3339(lane.since),
+            waiting: lane.waiting,
+        });
+        let chats = dump.chats.into_iter().map(|chat| Chat {
+            account: chat.to.account.to_string(),
+            chat: chat.to.chat.id.to_string(),
+            thread: chat.to.thread.map(|thread| thread.to_string()),
+            pace: chat.pace,
+            parcels: chat.parcels,
+            growing: chat.growing,
+        });
+        let name = format!("shutdown-{}.json", rfc3339(now).replace([':', '.'], "-"));
+        Self {
+            path: home.logs().join(name),
+            at: rfc3339(now),
+            why: why.told_with(redact),
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            uptime_seconds: gateway.uptime().as_secs(),
+            ancestors: ancestors(redact),
+            turns: turns.collect(),
+            accounts: accounts.collect(),
+            tasks: Tasks {
+                in_runtime: runtime.num_alive_tasks(),
+                not_polled_yet: runtime.global_queue_depth(),
+                threads: runtime.num_workers(),
+                sessions_in_memory: gateway.lanes_in_memory(),
+            },
+            lanes: lanes.take(LISTED).collect(),
+            chats: chats.take(LISTED).collect(),
+            ended: None,
+        }
+    }
+
+    /// The same with what came of it.
+    pub(crate) fn ended(&self, ended: Ended) -> Self {
+        Self { ended: Some(ended), ..self.clone() }
+    }
+
+    /// Writes it, and throws the oldest away.
+    pub(crate) async fn write(&self) {
+        let report = self.clone();
+        if let Some(Err(error)) = aside(move || report.try_to_write()).await {
+            tracing::warn!(%error, "what goes on at the end could not be written down");
+        }
+    }
+
+    fn try_to_write(&self) -> std::io::Result<()> {
+        let Some(folder) = self.path.parent() else { return Ok(()) };
+        std::fs::create_dir_all(folder)?;
+        replace(&self.path, &serde_json::to_vec_pretty(self)?, PRIVATE)?;
+        for old in too_many(folder)? {
+            std::fs::remove_file(old)?;
+        }
+        Ok(())
+    }
+}
+
+fn too_many(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut reports = Vec::new();
+    for file in std::fs::read_dir(folder)? {
+        let file = file?;
+        let name = file.file_name().to_string_lossy().into_owned();
+        if name.starts_with("shutdown-") && name.ends_with(".json") {
+            reports.push(file.path());
+        }
+    }
+    // The names are times.
+    reports.sort();
+    reports.truncate(reports.len().saturating_sub(KEPT));
+    Ok(reports)
+}
+
+fn ancestors(redact: &dyn Fn(&str) -> String) -> Vec<Ancestor> {
+    let parents =
+        std::iter::successors(process::parent(std::process::id()), |pid| process::parent(*pid));
+    parents
+        .take_while(|pid| *pid != 0)
+        .take(ANCESTORS)
+        .map(|pid| {
+            let words = process::command_line(pid).unwrap_or_default();
+            Ancestor { pid, argv: words.iter().map(|word| redact(word)).collect() }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_newest_reports_are_kept_and_nothing_else_is_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        for n in 0..KEPT + 3 {
+            let name = format!("shutdown-2026-01-01T00-00-{n:02}-000Z.json");
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        std::fs::write(folder.path().join("gateway.log"), "").unwrap();
+        let gone = too_many(folder.path()).unwrap();
+        let gone: Vec<_> = gone.iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+        assert_eq!(gone.len(), 3);
+        assert_eq!(gone[2], "shutdown-2026-01-01T00-00-02-000Z.json");
+    }
+}

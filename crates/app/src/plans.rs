@@ -1,0 +1,317 @@
+//! What the configuration says of conversations and accounts, as the gateway takes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use talaria_config::{
+    AccountSettings, AllowBots, CommandSettings, Config, ReplyToMode, RoomAccess, TransportSetting,
+    UnauthorizedDm,
+};
+use talaria_gateway::{AccountPlan, Manner, Replies, Streaming, Transport};
+use talaria_model::AccountId;
+use talaria_platform::Identity;
+use talaria_session::{
+    Access, Bots, Chatter, Elsewhere, Gate, GroupSessions, Mention, Places, Policy, RoomRules,
+    Scope, Strangers, Surface, ThreadSessions, Threads, Tiers,
+};
+
+use crate::exit::Halt;
+use crate::home::Home;
+use crate::locks::Locks;
+use crate::{people, rules};
+
+pub(crate) fn scope(config: &Config) -> Scope {
+    Scope {
+        groups: if config.group_sessions_per_user {
+            GroupSessions::PerMember
+        } else {
+            GroupSessions::Shared
+        },
+        threads: if config.thread_sessions_per_user {
+            ThreadSessions::PerMember
+        } else {
+            ThreadSessions::Shared
+        },
+    }
+}
+
+pub(crate) fn accounts(
+    home: &Home,
+    config: &Config,
+    locks: &Option<Locks>,
+) -> Result<Vec<AccountPlan>, Halt> {
+    config.accounts.keys().filter_map(|id| plan(home, config, locks, id).transpose()).collect()
+}
+
+/// How an account is set up. None if it is not configured, or not to be connected.
+pub(crate) fn plan(
+    home: &Home,
+    config: &Config,
+    locks: &Option<Locks>,
+    id: &AccountId,
+) -> Result<Option<AccountPlan>, Halt> {
+    let Some(settings) = config.accounts.get(id) else { return Ok(None) };
+    let Some(mut account) = settings.account.clone() else { return Ok(None) };
+    if let Some(credential) = &account.credential {
+        let Some(locks) = locks else {
+            return Err(Halt::failed(
+                "cannot tell whether another gateway uses the same bots, because no folder for \
+                 their locks is known; set HOME or TALARIA_GATEWAY_LOCK_DIR",
+            ));
+        };
+        let claim = locks.claim(account.spec.name, credential, id, home.path());
+        account = account.claiming(move || claim.take());
+    }
+    let folder = home.account(id.as_str());
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Halt::failed(format_args!("cannot make {}: {error}", folder.display())))?;
+    Ok(Some(AccountPlan {
+        id: AccountId::clone(id),
+        account,
+        access: access(config, id, settings),
+        gate: gate(settings),
+        rules: rules::of_account(config, settings),
+        manner: Arc::new(manner(config, settings)),
+        folder,
+    }))
+}
+
+/// Lets an account that is set up already hear whom the configuration names, and answer what it says.
+pub(crate) fn hears(config: &Config, plan: &mut AccountPlan) {
+    let settings = config.accounts.get(&plan.id);
+    // Ids of another platform would name other people.
+    let settings = settings.filter(|found| found.platform.name == plan.account.spec.name);
+    if let Some(settings) = settings {
+        plan.access = access(config, &plan.id, settings);
+        plan.gate = gate(settings);
+    }
+}
+
+fn manner(config: &Config, settings: &AccountSettings) -> Manner {
+    let streaming = config.streaming.clone().with(&settings.streaming);
+    let fresh_final_after = Duration::from_secs(streaming.fresh_final_after_seconds.into());
+    Manner {
+        streaming: Streaming {
+            transport: match streaming.transport {
+                TransportSetting::Auto => Transport::Auto,
+                TransportSetting::Draft => Transport::Draft,
+                TransportSetting::Edit => Transport::Edit,
+                TransportSetting::Off => Transport::Off,
+            },
+            edit_interval: Duration::from_secs_f64(streaming.edit_interval),
+            buffer_threshold: streaming.buffer_threshold as usize,
+            cursor: streaming.cursor,
+            fresh_final_after: (!fresh_final_after.is_zero()).then_some(fresh_final_after),
+        },
+        replies: match settings.reply_to_mode {
+            ReplyToMode::Off => Replies::Off,
+            ReplyToMode::First => Replies::First,
+            ReplyToMode::All => Replies::All,
+        },
+    }
+}
+
+pub(crate) fn access(config: &Config, id: &AccountId, settings: &AccountSettings) -> Access {
+    let named = &settings.access;
+    let room = |heard: &RoomAccess, commands: &CommandSettings| RoomRules {
+        policy: match heard.doors {
+            talaria_config::Doors::Open => Policy::Open,
+            talaria_config::Doors::Guarded => Policy::Named,
+            talaria_config::Doors::Closed => Policy::Disabled,
+        },
+        listed: heard.allow.clone(),
+        tiers: Arc::new(Tiers {
+            admins: commands.admins.clone(),
+            others: commands.allowed.clone(),
+        }),
+    };
+    Access {
+        surface: match settings.platform.identity {
+            Identity::Operator => Surface::Own,
+            Identity::Anyone => Surface::Platform,
+        },
+        listed: named.allow.clone(),
+        general: named.general.clone(),
+        direct: room(&named.direct, &settings.direct),
+        group: room(&named.group, &settings.group),
+        strangers: match named.strangers {
+            Some(UnauthorizedDm::Pair) => Strangers::Pair,
+            Some(UnauthorizedDm::Ignore) | None => Strangers::Ignore,
+        },
+        people: people::of_account(config, id),
+        budgets: people::budgets(config),
+    }
+}
+
+pub(crate) fn gate(settings: &AccountSettings) -> Gate {
+    let hearing = &settings.hearing;
+    Gate {
+        mention: if hearing.require_mention { Mention::Required } else { Mention::Unneeded },
+        threads: if hearing.thread_require_mention { Threads::LikeChats } else { Threads::Joined },
+        patterns: hearing.mention_patterns.clone(),
+        elsewhere: if hearing.guest_mode { Elsewhere::WhenMentioned } else { Elsewhere::Never },
+        free: Places(hearing.free_response_chats.clone()),
+        allowed: Places(hearing.allowed_chats.clone()),
+        ignored: Places(hearing.ignored_chats.clone()),
+        bots: match hearing.allow_bots {
+            AllowBots::None => Bots::Never,
+            AllowBots::Mentions => Bots::WhenMentioned,
+            AllowBots::All => Bots::LikePeople,
+        },
+        exchanges: hearing.bot_messages_per_minute,
+        chatter: match hearing.observe_unmentioned {
+            true => Chatter::Overheard,
+            false => Chatter::Ignored,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use talaria_config::Sources;
+    use talaria_model::{Sender, SenderId, Standing};
+    use talaria_session::{Caller, Deed, Footing, Reach, Room, Who};
+
+    fn of(yaml: &str, account: &str) -> Access {
+        let sources = Sources::default().with_config(yaml);
+        let loaded = talaria_config::load(sources, talaria_platforms::ALL).expect("it is right");
+        let id = AccountId::new(account).expect("a name");
+        access(loaded.config(), &id, &loaded.config().accounts[&id])
+    }
+
+    #[test]
+    fn people_roles_and_budgets_let_nobody_in() {
+        let more = "people: {mallory: {identities: [loopback/mallory], role: boss}}\n\
+                    roles: {boss: {commands: [reload, restart], budget: {messages: 1000}}}\n\
+                    budgets: {person: {messages: 9}, guest: {messages: 9}, chat: {messages: 9}}\n";
+        for keys in ["", "allow: [ann]", "dm_policy: pairing", "allow_admin_from: [mallory]"] {
+            let access = of(&format!("{more}{}", bench(keys)), "loopback");
+            assert!(access.person(&SenderId::literal("mallory")).is_some());
+            for room in Room::ALL {
+                assert_eq!(footing(&access, "mallory", room), Footing::Stranger, "{keys}");
+            }
+        }
+    }
+
+    fn bench(keys: &str) -> String {
+        format!("accounts: {{loopback: {{address: '127.0.0.1:1', {keys}}}}}\n")
+    }
+
+    fn footing(access: &Access, who: &'static str, room: Room) -> Footing {
+        let sender = Sender::new(SenderId::literal(who));
+        let standing = Standing::Unknown;
+        access.footing(Caller { sender: &sender, standing, room, grant: None }).0
+    }
+
+    #[test]
+    fn a_role_that_lets_people_in_is_a_list() {
+        let discord = |keys: &str| format!("accounts: {{discord: {{token: 'a.b.c'{keys}}}}}\n");
+        let strangers = |keys: &str| of(&discord(keys), "discord").strangers;
+        assert_eq!(strangers(""), Strangers::Pair);
+        assert_eq!(strangers(", allowed_roles: ['901']"), Strangers::Ignore);
+        assert_eq!(strangers(", allowed_roles: ['901'], dm_policy: pairing"), Strangers::Pair);
+    }
+
+    #[test]
+    fn the_operator_may_do_everything_and_others_what_they_are_allowed() {
+        let yaml =
+            bench("allow: [ann, ben], allow_admin_from: [ann], user_allowed_commands: [/usage]");
+        let access = of(&yaml, "loopback");
+        let may = |who: &'static str, room, name, rank| {
+            let sender = Sender::new(SenderId::literal(who));
+            let standing = Standing::Unknown;
+            let caller = Caller { sender: &sender, standing, room, grant: None };
+            access.authority(caller).may_give(name, rank)
+        };
+        assert!(may("ann", Room::Direct, "restart", Who::Admin));
+        assert!(may("ben", Room::Direct, "usage", Who::Anyone));
+        assert!(!may("ben", Room::Direct, "new", Who::Anyone));
+        assert!(may("ben", Room::Group, "restart", Who::Admin), "groups have a list of their own");
+        assert_eq!(footing(&of(&yaml, "web"), "ben", Room::Direct), Footing::Operator);
+    }
+
+    #[test]
+    fn who_is_heard_is_what_the_configuration_says() {
+        use Footing::{Admin, Guest, Nobody, Stranger};
+        use Room::{Direct, Group};
+        for (keys, who, room, expected) in [
+            ("", "ann", Direct, Stranger),
+            ("allow: [ann]", "ann", Group, Admin),
+            ("allow_from: [ann]", "ann", Direct, Admin),
+            ("allow_from: [ann]", "ann", Group, Stranger),
+            ("group_allow_from: [ann]", "ann", Group, Admin),
+            ("group_allow_from: [ann]", "ann", Direct, Stranger),
+            ("allow_everyone: true", "ann", Direct, Guest),
+            ("allow_everyone: true", "ann", Group, Guest),
+            ("allow_everyone: true, group_policy: allowlist", "ann", Group, Stranger),
+            ("allow_everyone: true, dm_policy: pairing", "ann", Direct, Stranger),
+            ("allow: [ann], group_policy: disabled", "ann", Group, Nobody),
+            ("allow: [ann], dm_policy: disabled", "ann", Direct, Nobody),
+        ] {
+            assert_eq!(footing(&of(&bench(keys), "loopback"), who, room), expected, "{keys}");
+        }
+        let general = format!("access: {{allow: [ann]}}\n{}", bench(""));
+        assert_eq!(footing(&of(&general, "loopback"), "ann", Group), Admin);
+        let open = format!("access: {{allow_everyone: true}}\n{}", bench(""));
+        assert_eq!(footing(&of(&open, "loopback"), "ann", Group), Guest);
+    }
+
+    #[test]
+    fn strangers_are_given_codes_unless_somebody_is_named() {
+        use Strangers::{Ignore, Pair};
+        for (general, keys, expected) in [
+            ("{}", "", Pair),
+            ("{}", "allow: [ann]", Ignore),
+            ("{}", "allow_from: [ann]", Ignore),
+            ("{}", "group_allow_from: [ann]", Ignore),
+            ("{allow: [ann]}", "", Ignore),
+            ("{}", "allow: [ann], dm_policy: pairing", Pair),
+            ("{}", "dm_policy: allowlist", Ignore),
+            ("{}", "allow: [ann], unauthorized_dm_behavior: pair", Pair),
+            ("{}", "unauthorized_dm_behavior: ignore", Ignore),
+            ("{unauthorized_dm_behavior: ignore}", "", Ignore),
+            ("{unauthorized_dm_behavior: pair}", "allow: [ann]", Pair),
+            ("{unauthorized_dm_behavior: ignore}", "unauthorized_dm_behavior: pair", Pair),
+            ("{unauthorized_dm_behavior: pair}", "dm_policy: allowlist", Ignore),
+        ] {
+            let yaml = format!("access: {general}\n{}", bench(keys));
+            assert_eq!(of(&yaml, "loopback").strangers, expected, "{yaml}");
+        }
+    }
+
+    /// Every two settings together, and all of them, with somebody whom none of them names.
+    #[test]
+    fn no_setting_lets_in_who_is_not_named_but_the_word_for_everybody() {
+        let settings = [
+            "allow: [ann]",
+            "allow_from: [ann]",
+            "group_allow_from: [ann]",
+            "allow_admin_from: [mallory]",
+            "group_allow_admin_from: [mallory]",
+            "user_allowed_commands: [restart]",
+            "dm_policy: pairing",
+            "group_policy: allowlist",
+            "unauthorized_dm_behavior: pair",
+            "require_mention: false",
+            "allow_bots: all",
+            "free_response_chats: ['*']",
+        ];
+        let all = (1_u32 << settings.len()) - 1;
+        for chosen in (0..=all).filter(|chosen| chosen.count_ones() <= 2 || *chosen == all) {
+            let on = (0..settings.len()).filter(|place| chosen & (1 << place) != 0);
+            let keys: Vec<_> = on.map(|place| settings[place]).collect();
+            let access = of(&bench(&keys.join(", ")), "loopback");
+            for room in Room::ALL {
+                let found = footing(&access, "mallory", room);
+                assert_eq!(found, Footing::Stranger, "{keys:?} {room:?}");
+                let sender = Sender::new(SenderId::literal("mallory"));
+                let standing = Standing::Unknown;
+                let grant = Some(Reach::Direct);
+                let caller = Caller { sender: &sender, standing, room, grant };
+                let heard = access.authority(caller).may(Deed::Speak);
+                assert_eq!(heard, room == Room::Direct, "a pairing is a grant: {keys:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! From one configuration to the next while the gateway runs: what a change does is told before it is
+//! done, nothing is done unless all of it is right, and an account that does not work with its new
+//! settings goes back to its old ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use talaria_admin::{Operator, api};
+use talaria_config::{Applies, Change, Config, Sources};
+use talaria_gateway::{AccountPlan, AccountState, Probation};
+use talaria_model::AccountId;
+
+use crate::aside::aside;
+use crate::desk::{Desk, ReadAgain, State};
+use crate::last_good;
+use crate::{model, people, plans, start};
+
+/// How often it is looked whether the files have changed. A look is two questions to the file system, and
+/// works on network drives, too.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How long it takes at most until it is known whether an account works.
+const TRIED: Duration = Duration::from_secs(40);
+
+/// What is left of configurations before.
+#[derive(Default)]
+pub(crate) struct Before {
+    /// How each account is set up that runs.
+    running: BTreeMap<AccountId, AccountPlan>,
+    /// Accounts with new settings.
+    probation: Probation,
+    /// Accounts that run with older settings than the configuration says.
+    held_back: BTreeSet<AccountId>,
+    /// What is wrong with the files as they are.
+    problem: Option<String>,
+    /// What works and is not kept yet: nobody waits for the disk over it.
+    unkept: Option<Sources>,
+}
+
+impl Before {
+    /// Before anything has changed.
+    pub(crate) fn of(plans: &[AccountPlan]) -> Self {
+        let running = plans.iter().map(|plan| (plan.id.clone(), plan.clone()));
+        Self { running: running.collect(), ..Self::default() }
+    }
+}
+
+impl Desk {
+    fn before(&self) -> MutexGuard<'_, Before> {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is wrong with the configuration's files, while an older configuration applies.
+    pub(crate) fn wrong(&self) -> Option<String> {
+        self.before().problem.clone()
+    }
+
+    /// This configuration works, and is kept for the next start before long.
+    pub(crate) fn works(&self, sources: Sources) {
+        self.before().unkept = Some(sources);
+    }
+
+    /// Keeps what works.
+    pub(crate) async fn keep(&self) {
+        let unkept = self.before().unkept.take();
+        if let Some(sources) = unkept {
+            let home = self.home.clone();
+            aside(move || last_good::keep(&home, &sources)).await;
+        }
+    }
+
+    /// Remembers what is wrong with the files.
+    pub(crate) fn finds_wrong(&self, problem: Option<String>) {
+        self.before().problem = problem;
+    }
+}
+
+/// What reading the configuration again would do.
+pub(crate) async fn plan(desk: &Desk) -> Result<api::ConfigPlan, String> {
+    let ReadAgain { loaded, changes, .. } = desk.read_again().await?;
+    let planned = |change: &Change| api::PlannedChange {
+        path: change.path.clone(),
+        before: change.before.to_string(),
+        after: change.after.to_string(),
+        effect: match change.applies {
+            Applies::Live => api::ChangeEffect::Live,
+            Applies::Account => api::ChangeEffect::Account,
+            Applies::Restart => api::ChangeEffect::Restart,
+        },
+        account: account_of(change).map(|account| account.to_string()),
+    };
+    let held_back = desk.before().held_back.iter().map(ToString::to_string).collect();
+    Ok(api::ConfigPlan {
+        changes: changes.iter().map(planned).collect(),
+        held_back,
+        warnings: start::warnings(&loaded),
+    })
+}
+
+/// Reads the configuration again and does what it says, target by target.
+pub(crate) async fn apply(desk: &Desk) -> Result<api::Reloaded, String> {
+    let _one_at_a_time = desk.reloading.lock().await;
+    let read = desk.read_again().await.inspect_err(|problem| {
+        desk.finds_wrong(Some(problem.clone()));
+    })?;
+    desk.finds_wrong(None);
+    let ReadAgain { loaded, changes, choice, switchboard, sources } = read;
+    desk.butler.set_models(switchboard.clone());
+    desk.butler.set_platforms(loaded.config());
+    let agent = model::agent(loaded.config(), &choice, switchboard, &desk.equipment);
+    desk.gateway.set_agent(agent);
+    let (before, after) = (desk.model(), model::name(&choice.chain));
+    let mut warnings = start::warnings(&loaded);
+    warnings.extend(people::unpriced(loaded.config(), &choice.chain));
+    let mut accounts: BTreeSet<AccountId> = changes
+        .iter()
+        .filter(|change| change.applies == Applies::Account)
+        .filter_map(account_of)
+        .collect();
+    accounts.append(&mut desk.before().held_back);
+    let (kept, out): (Vec<_>, Vec<_>) =
+        accounts.iter().partition(|id| is_configured(loaded.config(), id));
+    // What is taken out may come back under another name: its credentials have to be free by then.
+    let mut accounts = join_all(out.into_iter().map(|id| take_out(desk, id))).await;
+    accounts.extend(join_all(kept.into_iter().map(|id| move_on(desk, id, loaded.config()))).await);
+    // Who is heard does not wait for a connection, nor go back with one.
+    desk.set_access(loaded.config());
+    let all_well = accounts.iter().all(|account| !account.rolled_back);
+    *desk.state() = State { loaded, choice };
+    desk.applies(&sources);
+    if all_well {
+        desk.works(sources);
+    }
+    desk.record(&changes).await;
+    let line = |change: &Change| format!("{}: {} → {}", change.path, change.before, change.after);
+    let lines =
+        |applies: Applies| changes.iter().filter(move |change| change.applies == applies).map(line);
+    // A key that came or went changes the model although no setting did.
+    let model = (before != after).then(|| format!("the model that answers: {before} → {after}"));
+    Ok(api::Reloaded {
+        live: model.into_iter().chain(lines(Applies::Live)).collect(),
+        accounts,
+        after_restart: lines(Applies::Restart).collect(),
+        warnings,
+    })
+}
+
+/// The account that a change is about.
+fn account_of(change: &Change) -> Option<AccountId> {
+    let (name, _) = change.path.strip_prefix("accounts.")?.split_once('.')?;
+    AccountId::new(name).ok()
+}
+
+/// Whether an account is to be connected.
+fn is_configured(config: &Config, id: &AccountId) -> bool {
+    config.accounts.get(id).is_some_and(|settings| settings.account.is_some())
+}
+
+/// What became of an account.
+fn result(id: &AccountId, outcome: &str, problem: Option<String>) -> api::AccountReloaded {
+    let (account, outcome) = (id.to_string(), outcome.to_owned());
+    api::AccountReloaded { account, outcome, problem, rolled_back: false }
+}
+
+/// Disconnects an account that is not configured any more, and waits until it has let go of everything.
+async fn take_out(desk: &Desk, id: &AccountId) -> api::AccountReloaded {
+    {
+        let mut before = desk.before();
+        before.probation.end(id);
+        before.running.remove(id);
+    }
+    desk.gateway.drop_account(id);
+    desk.gateway.tried(id, TRIED).await;
+    result(id, "taken out", None)
+}
+
+/// Brings one account to its new settings, or back.
+async fn move_on(desk: &Desk, id: &AccountId, config: &Config) -> api::AccountReloaded {
+    let was = desk.gateway.accounts().into_iter().find(|account| account.id == *id);
+    let worked = was.is_some_and(|was| was.state == AccountState::Connected);
+    let plan = match plans::plan(&desk.home, config, &desk.locks, id) {
+        Ok(Some(plan)) => plan,
+        Ok(None) => return take_out(desk, id).await,
+        Err(halt) => return result(id, "left as it is", Some(halt.explained())),
+    };
+    let back = {
+        let mut before = desk.before();
+        // Settings that have not proved themselves are nothing to go back to.
+        let proven = before.probation.end(id);
+        let old = before.running.insert(id.clone(), plan.clone());
+        proven.or(old.filter(|_| worked))
+    };
+    desk.gateway.put_account(plan);
+    let state = desk.gateway.tried(id, TRIED).await;
+    match (state, back) {
+        (Some(AccountState::Paused), _) => {
+            result(id, "paused; it is connected when it is resumed", None)
+        }
+        (Some(AccountState::Connected), back) => {
+            if let Some(back) = back {
+                desk.before().probation.begin(&desk.gateway, back);
+            }
+            result(id, "connected", None)
+        }
+        (state, Some(back)) => {
+            let problem = state.as_ref().map_or_else(String::new, described);
+            roll_back(desk, back, config, &problem).await;
+            let outcome = "rolled back to its old settings";
+            api::AccountReloaded { rolled_back: true, ..result(id, outcome, Some(problem)) }
+        }
+        (state, None) => {
+            let problem = state.as_ref().map_or_else(|| "it is gone".to_owned(), described);
+            result(id, "not connected", Some(problem))
+        }
+    }
+}
+
+/// Sets an account up as it was, but for who is heard: that is as the configuration says.
+async fn roll_back(desk: &Desk, mut back: AccountPlan, config: &Config, problem: &str) {
+    let id = back.id.clone();
+    tracing::error!(account = %id, problem, "the new settings do not work; the old ones are back");
+    plans::hears(config, &mut back);
+    {
+        let mut before = desk.before();
+        before.held_back.insert(id.clone());
+        before.running.insert(id.clone(), back.clone());
+    }
+    desk.gateway.take_back(back, problem).await;
+    desk.gateway.tried(&id, TRIED).await;
+}
+
+/// How an account is doing that does not work.
+fn described(state: &AccountState) -> String {
+    match state {
+        AccountState::Connecting => "it does not answer".to_owned(),
+        AccountState::Connected => "connected".to_owned(),
+        AccountState::Paused => "paused".to_owned(),
+        AccountState::Waiting { reason } | AccountState::Deaf { reason } => reason.clone(),
+        AccountState::Contested { problem, hint }
+        | AccountState::Refused { problem, hint }
+        | AccountState::Fatal { problem, hint } => format!("{problem}; {hint}"),
+    }
+}
+
+/// Looks whether the files have changed and whether accounts with new settings still work, until it is
+/// dropped.
+pub(crate) async fn watch(desk: Arc<Desk>) -> Infallible {
+    let clock = desk.gateway.clock().clone();
+    let mut settled = None;
+    let mut seen = None;
+    loop {
+        clock.sleep(LOOK).await;
+        watch_over(&desk).await;
+        desk.keep().await;
+        let looks = Looks::of(&desk);
+        // Saved in two steps, it would be half a file: it has to look the same twice.
+        let is_still = seen.as_ref() == Some(&looks);
+        if is_still && settled.as_ref() != Some(&looks) && desk.watches() {
+            settled = Some(looks.clone());
+            if differs(&desk) {
+                match apply(&desk).await {
+                    Ok(done) => tell(&done),
+                    Err(problem) => {
+                        tracing::error!(
+                            "a file of the configuration was changed and is wrong, so the running one stays: {problem}"
+                        );
+                    }
+                }
+            } else {
+                desk.finds_wrong(None);
+            }
+        }
+        seen = Some(looks);
+    }
+}
+
+/// Sends accounts back to their old settings that stopped working with their new ones.
+async fn watch_over(desk: &Desk) {
+    if desk.before().probation.is_empty() {
+        return;
+    }
+    let _one_at_a_time = desk.reloading.lock().await;
+    loop {
+        let failed = desk.before().probation.failed(&desk.gateway);
+        let Some((back, state)) = failed else { return };
+        let config = desk.state().loaded.config().clone();
+        roll_back(desk, back, &config, &described(&state)).await;
+    }
+}
+
+/// Whether the files say something else than what applies.
+fn differs(desk: &Desk) -> bool {
+    match Sources::read(desk.home.path(), std::env::vars_os()) {
+        Ok(sources) => {
+            let applied = desk.applied();
+            let texts = (sources.config_text(), sources.dotenv_text());
+            texts != (applied.0.as_deref(), applied.1.as_deref())
+        }
+        // Reading it again says what is wrong.
+        Err(_) => true,
+    }
+}
+
+fn tell(done: &api::Reloaded) {
+    for change in &done.live {
+        tracing::info!(change, "the configuration was changed; this applies");
+    }
+    for account in &done.accounts {
+        let api::AccountReloaded { account, outcome, problem, .. } = account;
+        tracing::info!(account, outcome, problem, "the configuration of an account was changed");
+    }
+    for change in &done.after_restart {
+        tracing::warn!(change, "the configuration was changed; this applies after a restart");
+    }
+    for warning in &done.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// How the files look from outside.
+#[derive(Clone, PartialEq, Eq)]
+struct Looks([Option<[i64; 4]>; 2]);
+
+impl Looks {
+    fn of(desk: &Desk) -> Self {
+        Self(["config.yaml", ".env"].map(|name| {
+            let found = fs::metadata(desk.home.path().join(name)).ok()?;
+            let size = i64::try_from(found.len()).unwrap_or(i64::MAX);
+            Some([found.mtime(), found.mtime_nsec(), size, found.ino().cast_signed()])
+        }))
+    }
+}

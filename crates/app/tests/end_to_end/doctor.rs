@@ -1,0 +1,110 @@
+//! `talaria doctor` with the real binary: what is wrong is found, named and mended.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+
+use talaria_testkit::{Home, VendorSettings};
+
+use crate::rig::{Rig, run};
+
+fn mode(home: &Home, name: &str) -> u32 {
+    home.file(name).metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn what_others_could_read_and_what_was_left_behind_is_found_and_mended() {
+    let home = Home::empty().unwrap();
+    home.write("config.yaml", "model: demo\n").unwrap();
+    home.write("state.db", "").unwrap();
+    home.write("homes.json.next", "{").unwrap();
+    fs::set_permissions(home.file("state.db"), fs::Permissions::from_mode(0o644)).unwrap();
+    drop(UnixListener::bind(home.file("gateway.sock")).unwrap());
+    let locks = home.file(".local/state/talaria/gateway-locks");
+    fs::create_dir_all(&locks).unwrap();
+    let stale = locks.join("telegram-0.lock");
+    fs::write(
+        &stale,
+        r#"{"pid": 4194304, "started": 1, "command": "talaria", "home": "/x", "account": "work"}"#,
+    )
+    .unwrap();
+    let (ended, output) = run(home.path(), &["doctor", "--offline"]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    for words in [
+        "state.db is open to others (mode 644)",
+        "gateway.sock was left behind",
+        "homes.json.next was left behind half-written",
+        "names account work of a gateway that is gone",
+        "`talaria doctor --fix` mends",
+        "only the built-in demo answers",
+    ] {
+        assert!(output.contains(words), "{words}: {output}");
+    }
+    assert_eq!(mode(&home, "state.db"), 0o644, "it only looks");
+    let (ended, output) = run(home.path(), &["doctor", "--offline", "--fix"]).await;
+    assert_eq!(ended.code(), Some(0), "{output}");
+    assert_eq!(mode(&home, "state.db"), 0o600);
+    assert!(!home.file("gateway.sock").exists() && !home.file("homes.json.next").exists());
+    assert_eq!(fs::read_to_string(stale).unwrap(), "");
+    let (ended, output) = run(home.path(), &["doctor", "--offline"]).await;
+    assert_eq!(ended.code(), Some(0), "{output}");
+    assert!(!output.contains("--fix"), "{output}");
+}
+
+#[tokio::test]
+async fn a_wrong_setting_is_named_with_its_line() {
+    let home = Home::empty().unwrap();
+    home.write("config.yaml", "model: demo\nagent:\n  max_steps: many\n").unwrap();
+    let (ended, output) = run(home.path(), &["doctor", "--json", "--offline"]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    let report: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(report["good"], false);
+    let findings = report["findings"].as_array().unwrap();
+    let named = findings.iter().any(|finding| {
+        finding["level"] == "problem"
+            && finding["text"].as_str().unwrap().contains("config.yaml:3: agent.max_steps")
+    });
+    assert!(named, "{output}");
+}
+
+#[tokio::test]
+async fn a_running_gateway_is_asked_how_its_accounts_are_doing() {
+    let mut rig = Rig::new(VendorSettings::default(), &["allow: [ann, bob]"]).await;
+    rig.start().await;
+    let (ended, output) = run(rig.home.path(), &["doctor"]).await;
+    assert_eq!(ended.code(), Some(0), "{output}");
+    for words in [
+        "bench is connected",
+        "everybody is heard on bench",
+        "command gating is off in direct chats of bench: all 2 who are named are administrators",
+        "nobody is told when an account fails",
+    ] {
+        assert!(output.contains(words), "{words}: {output}");
+    }
+    assert!(!output.contains("left behind"), "{output}");
+    let (_, _) = run(rig.home.path(), &["platforms", "pause", "bench"]).await;
+    let (_, output) = run(rig.home.path(), &["doctor"]).await;
+    assert!(output.contains("`talaria platforms resume bench` connects it"), "{output}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_reached_is_told() {
+    let home = Home::empty().unwrap();
+    let nobody = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap()
+    };
+    home.write(
+        "config.yaml",
+        &format!(
+            "model: fake/m\nproviders: {{fake: {{wire: openai, base_url: \"http://{nobody}/v1\", api_key: x}}}}\n\
+             accounts: {{telegram: {{token: \"42:abc\", base_url: \"http://{nobody}\", allow: [7]}}}}\n"
+        ),
+    )
+    .unwrap();
+    let (ended, output) = run(home.path(), &["doctor"]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    assert!(output.contains("the server of fake cannot be reached"), "{output}");
+    assert!(output.contains("telegram: Telegram cannot be reached"), "{output}");
+    assert!(!output.contains("42:abc"), "{output}");
+}

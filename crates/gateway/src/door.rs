@@ -1,0 +1,215 @@
+//! Strangers wait at the door, so that nobody else waits for them: whether somebody is let in takes a
+//! commit, and anybody can ask for one.
+//!
+//! Whoever attends to the door takes everybody who stands there together, and goes when nobody does.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use talaria_model::{Inbound, InboundKind, Outbound, SenderId, Seq, Timestamp};
+use talaria_session::Rule;
+use talaria_session::pairing::{Answer, Chance, GuestBook, Silence};
+use talaria_store::{AuditDeed, Audited, letters_about};
+
+use crate::accounts::ConnectedAccount;
+use crate::commits;
+use crate::glimpses::Unwritten;
+use crate::pairing::{self, Edit, PAIRING, WELCOME, chance, letter, principal};
+use crate::shared::Shared;
+use crate::tasks::calm;
+
+/// How many wait at once. Who comes then is not answered, and may come again.
+const MOST_WAITING: usize = 256;
+
+/// What a person is told who has to come again.
+const FULL: &str = "Too many people ask to be let in at the moment. Try again in an hour.";
+
+/// Those who wait at the door of an account.
+#[derive(Default)]
+pub(crate) struct Door {
+    line: Mutex<Line>,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: VecDeque<Knock>,
+    /// Somebody is attending to it.
+    attended: bool,
+}
+
+/// Somebody at the door.
+pub(crate) enum Knock {
+    /// Who is not let in and has said something in a direct chat, perhaps as this row.
+    Stranger(Option<Seq>, Box<Inbound>),
+    /// Who comes for the first time and is let in by a list. It is recorded once for each of them; what
+    /// cannot be written is tried with the next thing they say.
+    Listed(SenderId, Rule),
+}
+
+impl Door {
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody waits, or is being attended to.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.line().attended
+    }
+
+    /// All who wait. Nobody attends to the door any more where nobody does.
+    fn next(&self) -> Vec<Knock> {
+        let mut line = self.line();
+        line.attended = !line.waiting.is_empty();
+        line.waiting.drain(..).collect()
+    }
+}
+
+/// Goes on without waiting for what becomes of it.
+pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock: Knock) {
+    let now = shared.clock.now();
+    let mut line = account.door.line();
+    let unheard = match &knock {
+        Knock::Stranger(_, inbound) if account.is_deaf_to(inbound, now) => "was answered lately",
+        _ if line.waiting.len() >= MOST_WAITING => "too many ask",
+        _ => {
+            line.waiting.push_back(knock);
+            if !std::mem::replace(&mut line.attended, true) {
+                shared.tasks.spawn(attend(shared.clone(), account.clone()));
+            }
+            return;
+        }
+    };
+    if let Knock::Stranger(_, inbound) = &knock {
+        shared.glimpses.catch(inbound, now, Unwritten::Knocked(unheard));
+    }
+}
+
+async fn attend(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
+    loop {
+        let knocks = account.door.next();
+        if knocks.is_empty() {
+            return;
+        }
+        if calm(open(&shared, &account, &knocks)).await.is_err() {
+            tracing::error!(account = %account.id, "who attends to the door panicked");
+        }
+    }
+}
+
+/// Decides about all of them in one commit.
+async fn open(shared: &Arc<Shared>, account: &ConnectedAccount, knocks: &[Knock]) {
+    let _one_at_a_time = account.pairing.lock().await;
+    let now = shared.clock.now();
+    let knocks: Vec<(&Knock, Chance)> =
+        knocks.iter().map(|knock| (knock, chance(shared))).collect();
+    let edit = |book: &mut GuestBook| {
+        let mut whole = Edit::of(Vec::new());
+        for (knock, chance) in &knocks {
+            let one = hear(shared, account, book, knock, *chance, now);
+            whole.answer.push(one.answer);
+            whole.outbox.extend(one.outbox);
+            whole.audited.extend(one.audited);
+        }
+        whole
+    };
+    match pairing::swap(shared.store.as_ref(), &account.id, now, edit).await {
+        Ok((answers, guests, outbox)) => {
+            for ((knock, _), answer) in knocks.iter().zip(answers) {
+                if let (Knock::Stranger(_, inbound), Some(answer)) = (knock, answer) {
+                    let (came, sender) = (came(&answer), &inbound.from.id);
+                    tracing::info!(account = %account.id, %sender, came, "not known");
+                    shared.glimpses.catch(inbound, now, Unwritten::Knocked(came));
+                }
+            }
+            account.set_guests(guests);
+            crate::chats::offer(shared, outbox, None);
+        }
+        Err(error) => {
+            tracing::warn!(account = %account.id, %error, "nobody can be let in at the moment");
+            pairing::read_again(shared, account).await;
+            // What the store denies it may have written all the same.
+            for (knock, _) in knocks {
+                if let Knock::Stranger(_, inbound) = knock {
+                    crate::chats::look(shared, inbound.to.clone());
+                }
+            }
+        }
+    }
+}
+
+fn hear(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    book: &mut GuestBook,
+    knock: &Knock,
+    chance: Chance,
+    now: Timestamp,
+) -> Edit<Option<Answer>> {
+    let id = &account.id;
+    match knock {
+        Knock::Listed(sender, rule) => {
+            let record = || Audited {
+                actor: "configuration".to_owned(),
+                deed: AuditDeed::LetIn,
+                subject: principal(id, sender),
+                detail: rule.reason().to_owned(),
+            };
+            Edit { audited: book.meet(sender).then(record).into_iter().collect(), ..Edit::of(None) }
+        }
+        Knock::Stranger(row, inbound) => {
+            let InboundKind::Said(message) = &inbound.kind else { return Edit::of(None) };
+            let (from, to) = (&inbound.from, &inbound.to);
+            // A code may have let them in while this waited.
+            if book.reach(&from.id).is_some() {
+                return Edit::of(None);
+            }
+            let answer = book.said((from, to), &message.text, account.strangers(), chance, now);
+            let say = |text: String| -> Vec<Outbound> {
+                let about = row.map_or(PAIRING.to_owned(), letters_about);
+                commits::parts(shared, letter(&about, chance, to.clone(), text))
+            };
+            let stranger = principal(id, &from.id);
+            let record = |deed, actor: &str, detail: &str| {
+                vec![Audited {
+                    actor: actor.to_owned(),
+                    deed,
+                    subject: stranger.clone(),
+                    detail: detail.to_owned(),
+                }]
+            };
+            let (outbox, audited) = match &answer {
+                Answer::Code(code) => {
+                    let text = format!(
+                        "I do not know you yet. Your pairing code is `{code}`; it is good for an hour. \
+                         The operator of this gateway lets you in with\n\n`talaria pair approve {id} {code}`"
+                    );
+                    (say(text), Vec::new())
+                }
+                Answer::Full => (say(FULL.to_owned()), Vec::new()),
+                Answer::LetIn(grant) => {
+                    let detail = "said a code that was handed on";
+                    (say(WELCOME.to_owned()), record(AuditDeed::LetIn, &grant.by, detail))
+                }
+                Answer::Silence(Silence::Void) => {
+                    let detail = "too many wrong codes: all that were out are void";
+                    (Vec::new(), record(AuditDeed::LockedOut, &stranger, detail))
+                }
+                Answer::Silence(_) => (Vec::new(), Vec::new()),
+            };
+            Edit { answer: Some(answer), outbox, audited }
+        }
+    }
+}
+
+const fn came(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Code(_) => "was given a code",
+        Answer::Full => "too many ask",
+        Answer::LetIn(_) => "is let in",
+        Answer::Silence(Silence::Unwelcome) => "is ignored",
+        Answer::Silence(Silence::Lately | Silence::Crowded) => "was answered lately",
+        Answer::Silence(Silence::Locked | Silence::Barred) => "is locked out",
+        Answer::Silence(Silence::Wrong) => "said a wrong code",
+        Answer::Silence(Silence::Void) => "said one wrong code too many",
+    }
+}

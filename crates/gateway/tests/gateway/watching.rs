@@ -1,0 +1,446 @@
+//! Who watches from outside: what it is shown, when it is asked, and how long anybody waits for it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use talaria_clock::{Clock, SystemClock};
+use talaria_gateway::{Arriving, Commanded, Happening, Order, Say, Watcher, What};
+use talaria_model::{
+    AgentEvent, CallId, Cost, Failure, Inbound, InboundKind, Message, MessageId, SenderId,
+    ToolCall, Usage, Word,
+};
+use talaria_platform::Verdict;
+use talaria_session::{Access, Edits, RoomRules, Tiers};
+use talaria_store::Store;
+use talaria_testkit::Dice;
+
+use crate::world::{End, Habits, Hears, SIMPLE, Verb, World, agent};
+
+/// As long as all that arrives at once may be looked at.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+
+type Look = Box<dyn Fn(&str) -> Arriving + Send + Sync>;
+type Decide = Box<dyn Fn(&str) -> Commanded + Send + Sync>;
+
+/// Somebody who watches, remembers what was seen, and takes long.
+struct Witness {
+    seen: Mutex<Vec<String>>,
+    look: Look,
+    decide: Decide,
+    /// How long it thinks about something in which it has a say.
+    thinks: Duration,
+}
+
+impl Witness {
+    fn new() -> Self {
+        Self {
+            seen: Mutex::default(),
+            look: Box::new(|_| Arriving::Goes),
+            decide: Box::new(|_| Commanded::Goes),
+            thinks: Duration::ZERO,
+        }
+    }
+
+    /// One that answers every command that it is asked about.
+    fn answering() -> Self {
+        let decide = |name: &str| Commanded::Answered(format!("{name}: done"));
+        Self { decide: Box::new(decide), ..Self::new() }
+    }
+
+    fn saw(&self, what: String) {
+        self.seen.lock().unwrap().push(what);
+    }
+
+    /// What was seen of a kind.
+    fn seen(&self, kind: &str) -> Vec<String> {
+        let kind = format!("{kind} ");
+        let seen = self.seen.lock().unwrap();
+        seen.iter().filter_map(|seen| seen.strip_prefix(&kind)).map(str::to_owned).collect()
+    }
+
+    async fn think(&self, say: Say) {
+        if let Say::Until(until) = say {
+            SystemClock.sleep(self.thinks.min(until.since(SystemClock.mark()))).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Watcher for Witness {
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn happened(&self, happening: &Happening) {
+        self.saw(match &happening.what {
+            What::Began => "happened began".into(),
+            What::Ended(why) => format!("happened ended: {why:?}"),
+            What::TurnBegan { message, .. } => format!("happened turn: {message}"),
+            What::Stepped { iteration, calls, .. } => {
+                let calls: Vec<_> =
+                    calls.iter().map(|call| format!("{} {}", call.tool, call.arguments)).collect();
+                format!("happened step {iteration}: {}", calls.join(", "))
+            }
+            What::TurnEnded { message, response, failure, .. } => {
+                let how = if failure.is_some() { "failed" } else { "answered" };
+                format!("happened {how}: {} -> {response}", message.as_deref().unwrap_or("?"))
+            }
+        });
+    }
+
+    async fn arriving(&self, _: &'static str, inbound: &Inbound, say: Say) -> Arriving {
+        let (InboundKind::Said(message) | InboundKind::Edited(message)) = &inbound.kind else {
+            panic!("nothing was said");
+        };
+        self.saw(format!("arriving {}: {}", inbound.from.id, message.text));
+        self.think(say).await;
+        (self.look)(&message.text)
+    }
+
+    async fn commanded(&self, order: &Order<'_>) -> Commanded {
+        let way = if order.say == Say::None { "told" } else { "asked" };
+        self.saw(format!("{way} {}: {}", order.inbound.from.id, order.given.name));
+        self.think(order.say).await;
+        (self.decide)(&order.given.name)
+    }
+}
+
+fn watched(witness: Witness) -> (World, Arc<Witness>) {
+    let witness = Arc::new(witness);
+    let mut world = World::new(SIMPLE);
+    world.watcher = witness.clone();
+    (world, witness)
+}
+
+#[test]
+fn nobody_is_asked_about_a_command_that_its_sender_may_not_give() {
+    let (mut world, witness) = watched(Witness::answering());
+    let tiers = Tiers {
+        admins: [SenderId::literal("alice")].into(),
+        others: ["weather".to_owned()].into(),
+    };
+    let listed = ["alice", "ben"].map(SenderId::literal);
+    let direct = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
+    world.accounts[0].1 = Access { direct, ..Access::only(listed) };
+    world.live(async |life| {
+        for (number, command) in ["/restart", "/deploy now", "/weather"].into_iter().enumerate() {
+            life.vendor.say("ben", "bens", command);
+            life.texts("bens", number + 1).await;
+            life.vendor.say("alice", "home", command);
+            life.texts("home", number + 1).await;
+        }
+        life.vendor.say("mallory", "strange", "/weather");
+        life.pass_seconds(1).await;
+        life.quiet().await;
+        let bens = life.vendor.texts("bens");
+        assert!(bens[0].contains("is for administrators"), "{bens:?}");
+        assert!(bens[1].contains("There is no command `/deploy`"), "{bens:?}");
+        assert_eq!(bens[2], "weather: done");
+        let home = ["restart: done", "deploy: done", "weather: done"];
+        assert_eq!(life.vendor.texts("home"), home);
+        assert!(life.vendor.texts("strange").is_empty());
+    });
+    let asked = witness.seen("asked");
+    assert_eq!(asked, ["alice: restart", "alice: deploy", "ben: weather", "alice: weather"]);
+    assert_eq!(witness.seen("arriving").last().unwrap(), "mallory: /weather", "before it is known");
+}
+
+#[test]
+fn what_a_watcher_decided_is_not_said_to_somebody_who_may_not_give_the_command_any_more() {
+    let (mut world, witness) = watched(Witness::answering());
+    let tiers = |admin: &'static str| {
+        let tiers = Tiers { admins: [SenderId::literal(admin)].into(), ..Tiers::default() };
+        let direct = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
+        Access { direct, ..Access::only(["alice", "ben"].map(SenderId::literal)) }
+    };
+    world.accounts[0].1 = tiers("ben");
+    // It is journalled, and no step takes it.
+    world.disk.fails(Verb::Load, 1000);
+    world.live(async |life| {
+        life.vendor.say("ben", "bens", "/restart");
+        life.pass_seconds(5).await;
+    });
+    assert_eq!(witness.seen("asked"), ["ben: restart"]);
+    world.disk.fails(Verb::Load, 0);
+    world.accounts[0].1 = tiers("alice");
+    world.live(async |life| {
+        let bens = life.texts("bens", 1).await;
+        assert!(bens[0].contains("is for administrators"), "{bens:?}");
+    });
+}
+
+#[test]
+fn what_a_platform_repeats_is_shown_once() {
+    let (mut world, witness) = watched(Witness::answering());
+    world.live(async |life| {
+        let command = life.vendor.say("alice", "home", "/deploy");
+        life.vendor.repeat(&command);
+        life.texts("home", 1).await;
+        life.vendor.repeat(&command);
+        let words = life.vendor.say("alice", "home", "hello");
+        life.texts("home", 2).await;
+        life.vendor.repeat(&words);
+        life.quiet().await;
+    });
+    let repeated = world.vendor().truth(|truth| truth.happened[0].id.clone());
+    world.live(async |life| {
+        life.vendor.repeat(&repeated);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home"), ["deploy: done", "echo: hello"]);
+    });
+    assert_eq!(witness.seen("asked"), ["alice: deploy"]);
+    assert_eq!(witness.seen("arriving"), ["alice: /deploy", "alice: hello"]);
+}
+
+#[test]
+fn what_is_twice_in_a_batch_is_shown_once() {
+    let (mut world, witness) = watched(Witness::answering());
+    world.vendor().has_habits(Habits { batch: 10, ..Habits::default() }, Dice::seeded(1));
+    world.live(async |life| {
+        let command = life.vendor.say("alice", "home", "/deploy");
+        life.vendor.repeat(&command);
+        life.quiet().await;
+        assert_eq!(life.vendor.truth(|truth| truth.batches.len()), 1);
+        assert_eq!(life.vendor.texts("home"), ["deploy: done"]);
+    });
+    assert_eq!(witness.seen("asked"), ["alice: deploy"]);
+}
+
+#[test]
+fn wherever_a_process_dies_nobody_is_asked_again_about_what_is_journalled() {
+    let mut repeats = 0;
+    for moment in 1.. {
+        let witness = Arc::new(Witness::answering());
+        let mut world = World::hearing(SIMPLE, Hears::Envelopes);
+        world.watcher = witness.clone();
+        let end = world.live_and_die(moment, async |life| {
+            life.vendor.say("alice", "home", "/deploy");
+            life.texts("home", 1).await;
+            life.quiet().await;
+        });
+        let said = world.vendor().truth(|truth| truth.happened.first().cloned());
+        let Some(said) = said else { continue };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let account = world.vendor().account();
+        let kept = runtime.block_on(world.disk.kept.journalled(&account, &[said.id])).unwrap();
+        let before = witness.seen("asked").len();
+        world.live(async |life| {
+            let texts = life.texts("home", 1).await;
+            assert!(texts[0].ends_with("deploy: done"), "{texts:?}");
+            // What was not acknowledged comes again.
+            life.pass_seconds(60).await;
+            life.quiet().await;
+        });
+        let again = if kept.is_empty() { 1 } else { 0 };
+        assert_eq!(witness.seen("asked").len(), before + again, "at moment {moment}");
+        repeats += world.vendor().truth(|truth| {
+            let told = truth.batches.iter().filter_map(|batch| batch.verdicts.clone()).flatten();
+            told.filter(|verdict| *verdict == Verdict::Repeated).count()
+        });
+        if end == End::Over {
+            break;
+        }
+    }
+    assert!(repeats > 0, "nothing was ever repeated");
+}
+
+#[test]
+fn a_watcher_that_takes_all_its_time_holds_up_a_batch_that_long_and_no_longer() {
+    let hangs = Witness { thinks: Duration::from_secs(1000), ..Witness::new() };
+    let (mut world, witness) = watched(hangs);
+    world.vendor().has_habits(Habits { batch: 100, ..Habits::default() }, Dice::seeded(1));
+    world.live(async |life| {
+        let said = life.now();
+        for number in 0..50 {
+            life.vendor.say("alice", &format!("words-{number}"), "hello");
+            life.vendor.say("alice", &format!("command-{number}"), "/whoami");
+        }
+        let is_answered = |vendor: &crate::world::Vendor| {
+            let answered = |chat: String| !vendor.texts(&chat).is_empty();
+            (0..50).all(|n| answered(format!("words-{n}")) && answered(format!("command-{n}")))
+        };
+        life.until("all are answered", is_answered).await;
+        let took = life.now().since(said);
+        assert!(took >= LONGEST_LOOK && took < LONGEST_LOOK + Duration::from_secs(1), "{took:?}");
+        assert_eq!(life.vendor.truth(|truth| truth.batches.len()), 1);
+    });
+    assert_eq!(witness.seen("arriving").len(), 100);
+    assert_eq!(witness.seen("asked").len(), 50);
+}
+
+#[test]
+fn commands_that_arrive_together_are_decided_together_and_stay_in_order() {
+    let slow = Witness {
+        look: Box::new(|_| Arriving::Goes),
+        thinks: Duration::from_millis(450),
+        ..Witness::answering()
+    };
+    let (mut world, _) = watched(slow);
+    world.vendor().has_habits(Habits { batch: 100, ..Habits::default() }, Dice::seeded(1));
+    world.live(async |life| {
+        let said = life.now();
+        for number in 0..40 {
+            life.vendor.say("alice", "home", &format!("/do-{number}"));
+        }
+        let texts = life.texts("home", 40).await;
+        let took = life.now().since(said);
+        // Eight at a time, each looked at once as a message and once as a command.
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        let ordered: Vec<_> = (0..40).map(|number| format!("do-{number}: done")).collect();
+        assert_eq!(texts, ordered);
+    });
+}
+
+#[test]
+fn what_stops_something_or_answers_a_question_waits_for_no_watcher() {
+    let hangs = Witness {
+        thinks: Duration::from_secs(1000),
+        look: Box::new(|text| match text {
+            "/stop" => Arriving::Dropped("it is not asked".into()),
+            _ => Arriving::Goes,
+        }),
+        ..Witness::answering()
+    };
+    let obedient = agent(|mut stage| async move {
+        loop {
+            if stage.hear().await == Word::Stop {
+                return stage.fail(Failure::Stopped).await;
+            }
+        }
+    });
+    let (world, witness) = watched(hangs);
+    world.with_agent(obedient).live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.pass_seconds(20).await;
+        let asked = life.now();
+        life.vendor.say("alice", "home", "/stop");
+        let is_stopped = |vendor: &crate::world::Vendor| {
+            vendor.texts("home").iter().any(|text| text.contains("Stopped."))
+        };
+        life.until("a stop", is_stopped).await;
+        assert_eq!(life.now(), asked);
+        life.vendor.say("alice", "home", "/approve");
+        life.until("an answer", |vendor| vendor.texts("home").len() == 2).await;
+        assert_eq!(life.now(), asked);
+    });
+    assert_eq!(witness.seen("told"), ["alice: stop", "alice: approve"]);
+    assert_eq!(witness.seen("asked"), [""; 0]);
+}
+
+#[test]
+fn a_command_can_be_turned_into_another_one_and_is_still_subject_to_who_may_give_it() {
+    let turns = |name: &str| match name {
+        "again" => Commanded::Rewritten("/restart".into()),
+        "who" => Commanded::Rewritten("/whoami".into()),
+        "say" => Commanded::Rewritten("hello from the watcher".into()),
+        _ => Commanded::Goes,
+    };
+    let (mut world, _) = watched(Witness { decide: Box::new(turns), ..Witness::new() });
+    let tiers = Tiers {
+        admins: [SenderId::literal("alice")].into(),
+        others: ["again", "say"].map(str::to_owned).into(),
+    };
+    let direct = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
+    world.accounts[0].1 = Access { direct, ..Access::only(["ben"].map(SenderId::literal)) };
+    world.live(async |life| {
+        life.vendor.say("ben", "home", "/again");
+        let texts = life.texts("home", 1).await;
+        assert!(texts[0].contains("`/restart` is for administrators"), "{texts:?}");
+        life.vendor.say("ben", "home", "/say");
+        assert_eq!(life.texts("home", 2).await[1], "echo: hello from the watcher");
+    });
+}
+
+#[test]
+fn a_stranger_is_seen_before_it_is_known_that_they_are_one() {
+    let look = |text: &str| match text {
+        "spam" => Arriving::Dropped("spam".into()),
+        _ => Arriving::Goes,
+    };
+    let (mut world, witness) = watched(Witness { look: Box::new(look), ..Witness::answering() });
+    world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
+    world.live(async |life| {
+        life.vendor.say("mallory", "home", "spam");
+        life.vendor.say("mallory", "home", "/deploy");
+        life.vendor.say("alice", "home", "spam");
+        life.vendor.say("alice", "home", "hello");
+        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+        life.quiet().await;
+        assert_eq!(life.disk.counts().await.unwrap().denied, 1, "what was dropped is not denied");
+    });
+    let seen = ["mallory: spam", "mallory: /deploy", "alice: spam", "alice: hello"];
+    assert_eq!(witness.seen("arriving"), seen);
+    assert_eq!(witness.seen("asked"), [""; 0]);
+}
+
+#[test]
+fn a_change_is_a_command_only_where_it_is_answered() {
+    for edits in [Edits::Ignored, Edits::Answered] {
+        let (mut world, witness) = watched(Witness::answering());
+        world.rules.edits = edits;
+        world.live(async |life| {
+            let message = |text: &str| {
+                let id = Some(MessageId::literal("m"));
+                Message { id, text: text.into(), ..Message::default() }
+            };
+            let home = life.vendor.dm("home");
+            life.vendor.does("alice", home.clone(), InboundKind::Said(message("hello")));
+            life.texts("home", 1).await;
+            life.vendor.does("alice", home, InboundKind::Edited(message("/deploy")));
+            life.pass_seconds(5).await;
+            life.quiet().await;
+        });
+        let asked = witness.seen("asked");
+        match edits {
+            Edits::Ignored => assert_eq!(asked, [""; 0]),
+            Edits::Answered => assert_eq!(asked, ["alice: deploy"]),
+        }
+        assert_eq!(witness.seen("arriving").len(), 2, "what is read by the agent is shown");
+    }
+}
+
+#[test]
+fn turns_are_told_of_from_their_first_word_to_their_last() {
+    let works = agent(|stage| async move {
+        for (tool, arguments) in [("look", "{\"at\":1}"), ("touch", "{}")] {
+            let id = CallId::literal("c");
+            let call = ToolCall { id, tool: tool.into(), arguments: arguments.into() };
+            stage
+                .emit(AgentEvent::Stepped {
+                    text: String::new(),
+                    files: vec![],
+                    calls: vec![call],
+                    reasoning: None,
+                    usage: Usage::default(),
+                    cost: Cost::FREE,
+                })
+                .await;
+        }
+        let answer = stage.echo();
+        stage.finish(&answer).await;
+    });
+    let (world, witness) = watched(Witness::new());
+    world.with_agent(works).live(async |life| {
+        life.vendor.say("alice", "home", "one");
+        life.texts("home", 1).await;
+        life.vendor.say("alice", "home", "two");
+        life.texts("home", 2).await;
+        life.vendor.say("alice", "home", "/new");
+        life.quiet().await;
+    });
+    let expected = [
+        "began",
+        "turn: one",
+        "step 1: look {\"at\":1}",
+        "step 2: touch {}",
+        "answered: one -> echo: one",
+        "turn: two",
+        "step 1: look {\"at\":1}",
+        "step 2: touch {}",
+        "answered: two -> echo: two",
+        "ended: New",
+        "began",
+    ];
+    assert_eq!(witness.seen("happened"), expected);
+}

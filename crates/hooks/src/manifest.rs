@@ -1,0 +1,277 @@
+//! `HOOK.yaml`: what a hook says of itself.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::safety;
+
+/// How long a decision may take if a hook does not say.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long a decision may take at most.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The most that a manifest may have, in bytes.
+const LONGEST_MANIFEST: u64 = 64 * 1024;
+
+/// The longest name of an event that a program is given as an argument, in bytes.
+const LONGEST_WORD: usize = 128;
+
+/// Hooks of one home.
+const MOST_HOOKS: usize = 64;
+
+/// Events of one hook.
+const MOST_EVENTS: usize = 64;
+
+/// What a hook says of itself.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// What it is called; like its folder if it does not say.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
+    /// What it wants to hear of: names of events, or `command:*` for all of a kind.
+    pub events: Vec<String>,
+    /// The program in its folder; `handler.py` or `handler` if it does not say.
+    #[serde(default)]
+    pub handler: Option<PathBuf>,
+    /// Whether it is asked where something is decided, or only told.
+    #[serde(default = "yes")]
+    pub decides: bool,
+    /// How long a decision may take.
+    #[serde(default = "usual_timeout", deserialize_with = "timeout")]
+    pub timeout: Duration,
+    /// What happens when it does not decide.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+    /// Whether it is used.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// Whoever wrote it and which version it is: of no interest here.
+    #[serde(default, rename = "version")]
+    _version: Option<serde_json::Value>,
+    #[serde(default, rename = "author")]
+    _author: Option<serde_json::Value>,
+}
+
+/// What happens when a hook that was asked does not decide.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// It goes on as if the hook were not there.
+    #[default]
+    Allow,
+    /// It is not done.
+    Deny,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn usual_timeout() -> Duration {
+    USUAL_TIMEOUT
+}
+
+fn timeout<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(from)?;
+    let timeout = humantime::parse_duration(&text).map_err(serde::de::Error::custom)?;
+    if timeout.is_zero() || timeout > LONGEST_TIMEOUT {
+        return Err(serde::de::Error::custom("a timeout is more than nothing and 10s at most"));
+    }
+    Ok(timeout)
+}
+
+/// How closely a hook names an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fit {
+    Exact,
+    Kind,
+}
+
+impl Manifest {
+    pub(crate) fn fit(&self, event: &str) -> Option<Fit> {
+        let kind = event.split(':').next().unwrap_or(event);
+        let fit = |named: &String| match named.strip_suffix(":*") {
+            _ if named == event => Some(Fit::Exact),
+            Some(all) if all == kind => Some(Fit::Kind),
+            _ => None,
+        };
+        self.events.iter().filter_map(fit).min()
+    }
+}
+
+/// How a hook is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Handler {
+    /// Once for every event.
+    Program(PathBuf),
+    /// In a process that stays.
+    Python(PathBuf),
+}
+
+impl Handler {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Program(path) | Self::Python(path) => path,
+        }
+    }
+}
+
+/// A hook that can be used.
+pub(crate) struct Found {
+    pub(crate) name: String,
+    pub(crate) manifest: Manifest,
+    pub(crate) handler: Handler,
+}
+
+/// Every hook in a folder, in the order of their names, or what is wrong with it.
+pub(crate) fn all_in(folder: &Path) -> Vec<(PathBuf, Result<Found, String>)> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    if let Err(reason) = safety::check(folder) {
+        return vec![(folder.to_owned(), Err(reason))];
+    }
+    let mut places: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|place| place.join("HOOK.yaml").exists())
+        .collect();
+    places.sort_unstable();
+    let mut names: Vec<String> = Vec::new();
+    let mut all = Vec::new();
+    for (number, place) in places.into_iter().enumerate() {
+        let read = match number < MOST_HOOKS {
+            true => read(&place),
+            false => Err(format!("there are more than {MOST_HOOKS} hooks")),
+        };
+        let read = read.and_then(|found| match names.contains(&found.name) {
+            true => {
+                Err(format!("another hook is called {:?}; give it a name of its own", found.name))
+            }
+            false => {
+                names.push(found.name.clone());
+                Ok(found)
+            }
+        });
+        all.push((place, read));
+    }
+    all
+}
+
+fn read(folder: &Path) -> Result<Found, String> {
+    let file = folder.join("HOOK.yaml");
+    safety::check(folder)?;
+    safety::check(&file)?;
+    let mut text = String::new();
+    fs::File::open(&file)
+        .and_then(|open| open.take(LONGEST_MANIFEST).read_to_string(&mut text))
+        .map_err(|error| format!("HOOK.yaml cannot be read: {error}"))?;
+    let manifest: Manifest =
+        serde_saphyr::from_str(&text).map_err(|error| format!("HOOK.yaml is wrong: {error}"))?;
+    if manifest.events.is_empty() || manifest.events.len() > MOST_EVENTS {
+        return Err(format!("HOOK.yaml has to name events, {MOST_EVENTS} at most"));
+    }
+    if let Some(wrong) = manifest.events.iter().find(|event| !is_event(event)) {
+        return Err(format!("HOOK.yaml: {wrong:?} is no event; write `kind:name` or `kind:*`"));
+    }
+    let usual = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = manifest.name.clone().unwrap_or_else(|| usual.to_owned());
+    let handler = handler(folder, &manifest)?;
+    Ok(Found { name, manifest, handler })
+}
+
+fn is_event(name: &str) -> bool {
+    let plain = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+    };
+    match name.split_once(':') {
+        None => plain(name),
+        Some((kind, name)) => plain(kind) && (name == "*" || plain(name)),
+    }
+}
+
+/// The name of an event as a program can be given it. What somebody typed as a command may be too long for
+/// that, or have no place in an argument: then it is the kind alone.
+pub(crate) fn word(event: &str) -> &str {
+    match is_event(event) && event.len() <= LONGEST_WORD {
+        true => event,
+        false => event.split(':').next().unwrap_or_default(),
+    }
+}
+
+fn handler(folder: &Path, manifest: &Manifest) -> Result<Handler, String> {
+    let path = match &manifest.handler {
+        Some(named) => {
+            let inside =
+                named.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+            if !inside {
+                return Err("HOOK.yaml: handler has to be a file in the hook's folder".into());
+            }
+            folder.join(named)
+        }
+        None => ["handler.py", "handler"]
+            .map(|name| folder.join(name))
+            .into_iter()
+            .find(|path| path.exists())
+            .ok_or("there is no handler.py and no handler; add one, or name it in HOOK.yaml")?,
+    };
+    safety::check(&path)?;
+    let found = fs::metadata(&path).map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err(format!("{} is no file", path.display()));
+    }
+    if path.extension().is_some_and(|extension| extension == "py") {
+        return Ok(Handler::Python(path));
+    }
+    if found.permissions().mode() & 0o100 == 0 {
+        return Err(format!("{} is not executable; make it so with chmod u+x", path.display()));
+    }
+    Ok(Handler::Program(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_events() {
+        for right in
+            ["agent:step", "command:*", "pre_dispatch", "gateway:startup", "command:set-home"]
+        {
+            assert!(is_event(right), "{right}");
+        }
+        for wrong in ["", "*", ":", "agent:", ":step", "agent:step:two", "a b", "*:x"] {
+            assert!(!is_event(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_given_no_word_that_could_break_it() {
+        for plain in ["command:new", "command:set-home", "pre_dispatch"] {
+            assert_eq!(word(plain), plain);
+        }
+        let long = format!("command:{}", "x".repeat(LONGEST_WORD));
+        for typed in ["command:\0x", "command:$(x)", "command:a b", &long] {
+            assert_eq!(word(typed), "command");
+        }
+    }
+
+    #[test]
+    fn who_names_an_event_comes_before_who_names_its_kind() {
+        let manifest: Manifest =
+            serde_saphyr::from_str("events: ['command:*', 'command:new', 'agent:end']")
+                .expect("reads");
+        assert_eq!(manifest.fit("command:new"), Some(Fit::Exact));
+        assert_eq!(manifest.fit("command:stop"), Some(Fit::Kind));
+        assert_eq!(manifest.fit("agent:end"), Some(Fit::Exact));
+        assert_eq!(manifest.fit("agent:start"), None);
+        assert!(Fit::Exact < Fit::Kind);
+    }
+}

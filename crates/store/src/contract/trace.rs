@@ -1,0 +1,217 @@
+//! What is written down about an event.
+
+use talaria_model::{
+    Because, Cost, Digest, Entry, EntryBody, Extent, InboundKind, MessageId, Outbound, OutboundId,
+    Sender, SenderId, SessionId, TurnId, Usage,
+};
+use talaria_session::pairing::GuestBook;
+
+use super::Harness;
+use super::world::{
+    account, address, admit, admit_as, at, attempt, change, delivered, key, message, post, said,
+    session, settle, step,
+};
+use crate::{
+    AuditDeed, Audited, Clue, Commit, Delivered, GuestChange, JournalState, ParcelState, Queue,
+    Settlement, letters_about,
+};
+
+pub async fn an_event_is_traced_by_its_id_its_message_and_its_chat(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let (first, other) = (admit(&*store, &chat, "1").await, key("other", "c"));
+    admit(&*store, &other, "1").await;
+    let mut stranger = said(&key("bot", "strange"), "2", "hello");
+    if let InboundKind::Said(message) = &mut stranger.kind {
+        message.id = Some(MessageId::literal("m\"2"));
+    }
+    let denied = JournalState::Denied("not listed".into());
+    let batch = Delivered {
+        account: account("bot"),
+        events: vec![(key("bot", "strange"), stranger.clone(), denied.clone())],
+        cursor: None,
+        at: at(1),
+    };
+    store.admit(batch).await.expect("admits");
+
+    let store = harness.open().await;
+    let by = async |clue: Clue| store.trace(&clue, 10).await.expect("reads");
+    let found = by(Clue::Id("1".into())).await;
+    assert_eq!(found.len(), 2, "an id is unique per account only");
+    assert_eq!(found[1].seq, first);
+    assert_eq!((&found[1].state, found[1].key.as_ref()), (&JournalState::Unread, Some(&chat)));
+    let found = by(Clue::Id("m\"2".into())).await;
+    assert_eq!(found.len(), 1);
+    assert_eq!((&found[0].inbound, &found[0].state, &found[0].key), (&stranger, &denied, &None));
+    let place = |name: &str| Clue::Chat {
+        account: account("bot"),
+        chat: address(&key("bot", name)).chat.id,
+    };
+    assert_eq!(by(place("c")).await.len(), 1);
+    assert_eq!(by(place("strange")).await, found);
+    assert_eq!(by(place("elsewhere")).await, []);
+    assert_eq!(by(Clue::Id("3".into())).await, []);
+}
+
+pub async fn what_came_of_an_event_is_traced_to_its_parcels(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let seq = admit(&*store, &chat, "1").await;
+    let state = session(&chat);
+    let turn = TurnId { session: state.id.clone(), number: 1 };
+    let earlier = TurnId { session: state.id.clone(), number: 7 };
+    let parcel = post(&state, 1, 0);
+    let parts = vec![parcel.clone(), post(&state, 1, 1)];
+    let entry = |number: u32, turn: &TurnId, body| Entry {
+        number,
+        at: at(5),
+        turn: Some(turn.clone()),
+        body,
+        because: None,
+    };
+    let said = EntryBody::Said {
+        from: Sender::new(SenderId::literal("alice")),
+        text: "one".into(),
+        files: Vec::new(),
+        heard: None,
+        message: None,
+    };
+    let answered = EntryBody::Answered {
+        text: "two".into(),
+        files: Vec::new(),
+        calls: Vec::new(),
+        reasoning: None,
+        usage: Usage::default(),
+        cost: Cost::FREE,
+        sent: Some(parcel.id.clone()),
+        extent: Extent::Whole,
+    };
+    let entries = [
+        entry(1, &earlier, said.clone()),
+        entry(2, &turn, said),
+        entry(3, &earlier, answered.clone()),
+        entry(4, &turn, answered),
+    ];
+    let commit = Commit {
+        journal: vec![change(seq, JournalState::Bound(turn.clone()))],
+        entries: entries.map(|entry| (state.id.clone(), entry)).to_vec(),
+        outbox: parts,
+        ..step(&state)
+    };
+    store.commit(commit).await.expect("commits");
+    attempt(&*store, &parcel).await;
+    settle(&*store, &parcel, delivered()).await;
+
+    let store = harness.open().await;
+    let found = store.trace(&Clue::Id("1".into()), 10).await.expect("reads");
+    let [traced] = &found[..] else { panic!("one row, not {found:?}") };
+    assert_eq!(traced.state, JournalState::Bound(turn));
+    assert_eq!(traced.behind, [earlier]);
+    let numbers: Vec<u32> = traced.entries.iter().map(|recorded| recorded.entry.number).collect();
+    assert_eq!(numbers, [2, 4]);
+    let parcels: Vec<_> = traced.parcels.iter().map(|sent| (sent.id.part, sent.state)).collect();
+    assert_eq!(parcels, [(0, ParcelState::Delivered), (1, ParcelState::Ready)]);
+    assert_eq!(traced.parcels[0].shown, message("m"));
+}
+
+pub async fn a_stranger_is_traced_to_what_they_were_told(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "strange");
+    let denied = |event: &'static str| {
+        admit_as(&*store, &chat, event, JournalState::Denied("not listed".into()), at(1))
+    };
+    let (first, second) = (denied("1").await, denied("2").await);
+    let letter = |about: String| Outbound {
+        id: OutboundId {
+            session: SessionId::new(format!("{about}0123456789abcdef")).expect("an id"),
+            delivery: 1,
+            part: 0,
+        },
+        ..post(&session(&chat), 1, 0)
+    };
+    let change = GuestChange {
+        account: account("bot"),
+        read: 0,
+        book: GuestBook::default(),
+        outbox: vec![letter(letters_about(first)), letter("pairing_".into())],
+        audited: Vec::new(),
+        at: at(2),
+    };
+    store.keep_guests(change).await.expect("keeps");
+    let store = harness.open().await;
+    for (event, seq, told) in [("1", first, 1), ("2", second, 0)] {
+        let found = store.trace(&Clue::Id(event.into()), 10).await.expect("reads");
+        assert_eq!((found[0].seq, found[0].parcels.len()), (seq, told), "{found:?}");
+    }
+}
+
+pub async fn approvals_are_traced_from_the_turn_that_asked_for_them(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let seq = admit(&*store, &chat, "1").await;
+    let state = session(&chat);
+    let turn = TurnId { session: state.id.clone(), number: 1 };
+    let (digest, other) = (Digest::new([7; 32]), Digest::new([8; 32]));
+    let noticed = |number: u32, because: Option<Because>| Entry {
+        number,
+        at: at(5),
+        turn: Some(turn.clone()),
+        body: EntryBody::Noticed {
+            text: "May I?".into(),
+            choices: Vec::new(),
+            files: Vec::new(),
+            sent: post(&state, 1, 0).id,
+        },
+        because,
+    };
+    let audited = |deed, digest: Digest| Audited {
+        actor: "bot:ann".into(),
+        deed,
+        subject: "bot:ann".into(),
+        detail: format!("run_program {digest}, once"),
+    };
+    let entries = [noticed(1, Some(Because::Approval(digest))), noticed(2, None)];
+    let commit = Commit {
+        journal: vec![change(seq, JournalState::Bound(turn.clone()))],
+        entries: entries.map(|entry| (state.id.clone(), entry)).to_vec(),
+        ..step(&state)
+    };
+    store.commit(commit).await.expect("commits");
+    let rows = vec![
+        audited(AuditDeed::ApprovalAsked, digest),
+        audited(AuditDeed::Approved, digest),
+        audited(AuditDeed::Approved, other),
+        audited(AuditDeed::ApprovalRevoked, digest),
+    ];
+    store.audit(at(5), rows).await.expect("records");
+    store.audit(at(6), vec![audited(AuditDeed::Denied, digest)]).await.expect("records");
+    let store = harness.open().await;
+    let found = store.trace(&Clue::Id("1".into()), 10).await.expect("reads");
+    let deeds: Vec<_> = found[0].approvals.iter().map(|row| row.audited.deed).collect();
+    assert_eq!(deeds, [AuditDeed::ApprovalAsked, AuditDeed::Approved]);
+}
+
+pub async fn what_waits_is_told_with_the_age_of_its_oldest(harness: &dyn Harness) {
+    let store = harness.open().await;
+    assert_eq!(store.queues().await.expect("reads"), crate::Queues::default());
+    let chat = key("bot", "c");
+    admit_as(&*store, &chat, "1", JournalState::Unread, at(7)).await;
+    admit_as(&*store, &chat, "2", JournalState::Unread, at(9)).await;
+    admit_as(&*store, &chat, "3", JournalState::Handled, at(3)).await;
+    let state = session(&chat);
+    let parts: Vec<Outbound> = (0..4).map(|part| post(&state, 1, part)).collect();
+    let commit = Commit { outbox: parts.clone(), ..step(&state) };
+    let decided = commit.at;
+    store.commit(commit).await.expect("commits");
+    attempt(&*store, &parts[0]).await;
+    settle(&*store, &parts[0], delivered()).await;
+    attempt(&*store, &parts[1]).await;
+    attempt(&*store, &parts[2]).await;
+    settle(&*store, &parts[2], Settlement::Unsure).await;
+    let queues = store.queues().await.expect("reads");
+    assert_eq!(queues.unread, Queue { many: 2, oldest: Some(at(7)) });
+    let one = Queue { many: 1, oldest: Some(decided) };
+    let outbox: Vec<_> = queues.outbox.into_iter().collect();
+    let expected = [ParcelState::Ready, ParcelState::Unsure, ParcelState::Attempting];
+    assert_eq!(outbox, expected.map(|state| (state, one)));
+}

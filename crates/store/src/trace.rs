@@ -1,0 +1,205 @@
+//! What is written down about something that arrived, from the journal to the outbox.
+
+use talaria_model::{
+    AccountId, Because, ChatId, Entry, EntryBody, Inbound, InboundKind, MessageId, OutboundId, Seq,
+    Timestamp, TurnId,
+};
+use talaria_session::SessionKey;
+
+use crate::{AuditDeed, AuditRow, JournalState, ParcelState, Recorded};
+
+/// Entries of a conversation that are looked at for what came of one message.
+pub const LOOKED_AT: usize = 400;
+
+/// What somebody knows of what they ask about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Clue {
+    /// The platform's id of a message, or the id of an event.
+    Id(String),
+    /// Where it was said.
+    Chat {
+        /// On which account.
+        account: AccountId,
+        /// In which chat.
+        chat: ChatId,
+    },
+}
+
+impl Clue {
+    /// Whether it leads to an event.
+    pub fn fits(&self, inbound: &Inbound) -> bool {
+        match self {
+            Self::Id(id) => {
+                inbound.id.as_str() == id
+                    || message_of(inbound).is_some_and(|message| message.as_str() == id)
+            }
+            Self::Chat { account, chat } => {
+                inbound.to.account == *account && inbound.to.chat.id == *chat
+            }
+        }
+    }
+}
+
+/// Everything that is written down about one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traced {
+    /// Its place in the journal.
+    pub seq: Seq,
+    /// When it came in.
+    pub at: Timestamp,
+    /// The conversation it belongs to; none when it was not let in.
+    pub key: Option<SessionKey>,
+    /// What arrived.
+    pub inbound: Inbound,
+    /// What became of it.
+    pub state: JournalState,
+    /// Turns of its conversation that were at work between its arrival and its being taken in.
+    pub behind: Vec<TurnId>,
+    /// What was recorded of it and of what came of it, oldest first.
+    pub entries: Vec<Recorded>,
+    /// What was decided to be delivered because of it, in order, whatever became of that. Of one that
+    /// was not let in, what its sender was told.
+    pub parcels: Vec<Sent>,
+    /// What is on record of the approvals that its turn asked for, oldest first.
+    pub approvals: Vec<AuditRow>,
+}
+
+/// A parcel, without what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// Which.
+    pub id: OutboundId,
+    /// How far it is.
+    pub state: ParcelState,
+    /// The message that shows it.
+    pub shown: Option<MessageId>,
+    /// How often it may have left this machine.
+    pub attempts: u32,
+    /// Why it will never be delivered.
+    pub reason: Option<String>,
+    /// When it was decided.
+    pub at: Timestamp,
+}
+
+/// The platform's id of what was said.
+pub fn message_of(inbound: &Inbound) -> Option<&MessageId> {
+    match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => message.id.as_ref(),
+        InboundKind::Pressed(_) | InboundKind::Stopped => None,
+    }
+}
+
+/// Of the entries of a conversation since an event arrived, those that have to do with it, and the turns
+/// that came before it was taken in.
+pub fn related(
+    inbound: &Inbound,
+    state: &JournalState,
+    since: Vec<Recorded>,
+) -> (Vec<TurnId>, Vec<Recorded>) {
+    match state {
+        JournalState::Bound(turn) => {
+            let is_own = |recorded: &Recorded| recorded.entry.turn.as_ref() == Some(turn);
+            let begins = since
+                .iter()
+                .position(|recorded| is_own(recorded) && says(&recorded.entry, inbound));
+            let begins = begins.or_else(|| since.iter().position(is_own)).unwrap_or(since.len());
+            let behind = turns(&since[..begins], Some(turn));
+            (behind, since.into_iter().skip(begins).filter(is_own).collect())
+        }
+        JournalState::Handled => {
+            let begins = since.iter().position(|recorded| says(&recorded.entry, inbound));
+            let Some(begins) = begins else { return (Vec::new(), Vec::new()) };
+            let behind = turns(&since[..begins], None);
+            let at = since[begins].entry.at;
+            // What one step records, it records at one moment.
+            let answers = |recorded: &Recorded| {
+                recorded.entry.at == at && matches!(recorded.entry.body, EntryBody::Noticed { .. })
+            };
+            let mut rest = since.into_iter().skip(begins);
+            let own = rest.next();
+            (behind, own.into_iter().chain(rest.take_while(answers)).collect())
+        }
+        JournalState::Unread | JournalState::Taken => (turns(&since, None), Vec::new()),
+        JournalState::Ignored(_) | JournalState::Denied(_) | JournalState::Quarantined(_) => {
+            (Vec::new(), Vec::new())
+        }
+    }
+}
+
+/// Whether an entry is what arrived. Where the platform names no messages, it is told by who said what.
+fn says(entry: &Entry, inbound: &Inbound) -> bool {
+    let (EntryBody::Said { from, text, message, .. }
+    | EntryBody::Aside { from, text, message, .. }) = &entry.body
+    else {
+        return false;
+    };
+    match (&inbound.kind, message_of(inbound)) {
+        (_, Some(id)) => message.as_ref() == Some(id),
+        (InboundKind::Said(said) | InboundKind::Edited(said), None) => {
+            from.id == inbound.from.id && *text == said.words()
+        }
+        (InboundKind::Pressed(_) | InboundKind::Stopped, None) => false,
+    }
+}
+
+fn turns(entries: &[Recorded], but: Option<&TurnId>) -> Vec<TurnId> {
+    let mut turns: Vec<TurnId> = Vec::new();
+    for turn in entries.iter().filter_map(|recorded| recorded.entry.turn.as_ref()) {
+        if Some(turn) != but && !turns.contains(turn) {
+            turns.push(turn.clone());
+        }
+    }
+    turns
+}
+
+/// How ids of what a stranger is told begin, who is told it because of this row.
+pub fn letters_about(seq: Seq) -> String {
+    format!("pairing_{}_", seq.0)
+}
+
+/// What approvals were asked for, and between which moments they were decided about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    digests: Vec<String>,
+    /// The first moment.
+    pub from: Timestamp,
+    /// The last moment.
+    pub upto: Timestamp,
+}
+
+impl Asked {
+    /// What these entries of one turn ask for, if anything.
+    pub fn in_entries(entries: &[Recorded]) -> Option<Self> {
+        let asks = |recorded: &Recorded| match recorded.entry.because {
+            Some(Because::Approval(digest)) => Some((recorded.entry.at, digest.to_string())),
+            _ => None,
+        };
+        let asked: Vec<(Timestamp, String)> = entries.iter().filter_map(asks).collect();
+        let from = asked.first()?.0;
+        let upto = entries.last()?.entry.at;
+        Some(Self { digests: asked.into_iter().map(|(_, digest)| digest).collect(), from, upto })
+    }
+
+    /// Whether a row of the record is about one of them.
+    pub fn is_about(&self, row: &AuditRow) -> bool {
+        let AuditRow { at, audited, .. } = row;
+        matches!(audited.deed, AuditDeed::ApprovalAsked | AuditDeed::Approved | AuditDeed::Denied)
+            && (self.from..=self.upto).contains(at)
+            && self.digests.iter().any(|digest| audited.detail.contains(digest.as_str()))
+    }
+}
+
+/// The deliveries that these entries name, each once, in order.
+pub fn deliveries(entries: &[Recorded]) -> Vec<OutboundId> {
+    let mut named: Vec<OutboundId> = Vec::new();
+    for recorded in entries {
+        let sent = match &recorded.entry.body {
+            EntryBody::Answered { sent, .. } => sent.as_ref(),
+            EntryBody::Noticed { sent, .. } => Some(sent),
+            _ => None,
+        };
+        let first = sent.map(|id| id.with_part(0));
+        named.extend(first.filter(|id| !named.contains(id)));
+    }
+    named
+}
