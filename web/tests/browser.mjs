@@ -485,6 +485,7 @@ check("who asks on another account is let in and put out on the page, by keyboar
   await page.emulateMedia({ colorScheme: "light" });
   await dialog.getByRole("button", { name: "Revoke <img" }).click();
   await told.filter({ hasText: "ann is not heard on bridge any more" }).waitFor();
+  await dialog.getByRole("button", { name: "Revoke <img" }).waitFor({ state: "detached" });
   assert.equal(await dialog.getByRole("button", { name: /^Revoke/ }).count(), 1);
   const nameless = await dialog.evaluate((element) =>
     [...element.querySelectorAll("button, input, select")]
