@@ -21,7 +21,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let output = installed::tools(root).join("mutants");
     std::fs::create_dir_all(&output)?;
     let mut command = std::process::Command::new(program);
-    command.current_dir(root).args(["mutants", "--no-shuffle", "--output"]).arg(output);
+    command
+        .current_dir(root)
+        .args(["mutants", "--workspace", "--no-shuffle", "--output"])
+        .arg(output);
     // Hundreds of builds that nobody looks into with a debugger.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").env_remove("CARGO_TARGET_DIR");
     shell::run(command.args(&options.arguments))

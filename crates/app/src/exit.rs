@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::plain::plain_lines;
+
 /// Every way to end, and the code a script sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -84,9 +86,10 @@ impl Halt {
 
 impl fmt::Display for Halt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "talaria: {}", self.problem)?;
+        // Both may repeat what others said: the gateway, a platform, a file.
+        write!(f, "talaria: {}", plain_lines(&self.problem))?;
         match &self.hint {
-            Some(hint) => write!(f, "\n  → {hint}"),
+            Some(hint) => write!(f, "\n  → {}", plain_lines(hint)),
             None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! `talaria sessions export`: a whole conversation, as it comes out of the store.
 
 use std::fs::OpenOptions;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use talaria_admin::api::{Detail, Entry, Exported};
 
 use crate::cli::Format;
 use crate::exit::Halt;
+use crate::plain::{plain_json, plain_lines};
 
 /// Writes what comes, and keeps no more than a line of it in memory.
 pub(super) async fn write(
@@ -27,6 +28,8 @@ pub(super) async fn write(
             })?))
         }
     };
+    // A file holds what was said as it was said; a terminal would obey it.
+    let is_seen = path.is_none() && std::io::stdout().is_terminal();
     let mut entries = 0;
     let mut lines = std::pin::pin!(lines);
     while let Some(line) = lines.next().await {
@@ -35,7 +38,11 @@ pub(super) async fn write(
             line => {
                 entries += u64::from(matches!(line, Exported::Entry(_)));
                 match format {
-                    Format::Jsonl => serde_json::to_string(&line).map_err(Halt::failed)? + "\n",
+                    Format::Jsonl => {
+                        let text = serde_json::to_string(&line).map_err(Halt::failed)?;
+                        plain_json(&text).into_owned() + "\n"
+                    }
+                    Format::Markdown if is_seen => plain_lines(&markdown(&line)).into_owned(),
                     Format::Markdown => markdown(&line),
                 }
             }

@@ -1,9 +1,9 @@
 //! What each command does and prints. One file or folder each.
 
-/// Prints a line, or returns why it cannot.
+/// Prints a line, or returns why it cannot. Whatever others said in it is shown and not obeyed.
 macro_rules! say {
     ($($words:tt)*) => {
-        $crate::commands::write(format_args!("{}\n", format_args!($($words)*)))?
+        $crate::commands::print(format_args!("{}\n", format_args!($($words)*)))?
     };
 }
 
@@ -35,8 +35,14 @@ use std::io::{ErrorKind, Write};
 use serde::Serialize;
 
 use crate::exit::Halt;
+use crate::plain::{plain_json, plain_lines};
 
-/// Writes to standard output. A reader that has seen enough and closed the pipe is no failure.
+/// Prints for a person to read.
+pub(crate) fn print(text: fmt::Arguments<'_>) -> Result<(), Halt> {
+    write(format_args!("{}", plain_lines(&text.to_string())))
+}
+
+/// Writes to standard output as it is. A reader that has seen enough and closed the pipe is no failure.
 pub(crate) fn write(text: fmt::Arguments<'_>) -> Result<(), Halt> {
     let mut out = std::io::stdout().lock();
     match out.write_fmt(text).and_then(|()| out.flush()) {
@@ -50,6 +56,11 @@ pub(crate) fn write(text: fmt::Arguments<'_>) -> Result<(), Halt> {
 /// Prints a value for programs to read.
 fn print_json(value: &impl Serialize) -> Result<(), Halt> {
     let text = serde_json::to_string_pretty(value).map_err(Halt::failed)?;
-    say!("{text}");
-    Ok(())
+    write(format_args!("{}\n", plain_json(&text)))
+}
+
+/// The same on one line.
+fn print_json_line(value: &impl Serialize) -> Result<(), Halt> {
+    let text = serde_json::to_string(value).map_err(Halt::failed)?;
+    write(format_args!("{}\n", plain_json(&text)))
 }

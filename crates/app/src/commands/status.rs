@@ -5,7 +5,7 @@ use std::time::Duration;
 use talaria_admin::api::{Account, Loss, Problem, Status};
 use talaria_clock::{Clock, SystemClock};
 
-use super::{print_json, table::table};
+use super::{print_json, print_json_line, table::table};
 use crate::cli::{Output, StatusOptions};
 use crate::client::{self, Client};
 use crate::exit::{Exit, Halt};
@@ -53,17 +53,20 @@ async fn watch(home: &Home, output: Output) -> Result<Exit, Halt> {
         if shown.as_ref() != Some(&seen) {
             match (&status, output.json) {
                 (Ok(status), true) => {
-                    say!("{}", serde_json::to_string(status).map_err(Halt::failed)?);
+                    print_json_line(status)?;
                 }
                 (Ok(status), false) => {
-                    say!("{CLEAR}");
+                    super::write(format_args!("{CLEAR}\n"))?;
                     print(status)?;
                 }
                 (Err(halt), true) => {
                     let problem = Problem { problem: halt.explained() };
-                    say!("{}", serde_json::to_string(&problem).map_err(Halt::failed)?);
+                    print_json_line(&problem)?;
                 }
-                (Err(halt), false) => say!("{CLEAR}{halt}"),
+                (Err(halt), false) => {
+                    super::write(format_args!("{CLEAR}"))?;
+                    say!("{halt}");
+                }
             }
             shown = Some(seen);
         }

@@ -7,6 +7,7 @@ mod chat_commands;
 mod commands;
 mod conversations;
 mod crowd;
+mod deaf;
 mod delivering;
 mod doctor;
 mod ending;

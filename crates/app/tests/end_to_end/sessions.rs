@@ -195,3 +195,30 @@ async fn what_is_old_is_forgotten_for_good_and_only_then() {
     let answer = done(&rig, &["chat", "and again"]).await;
     assert!(answer.contains("and again"), "{answer}");
 }
+
+/// Anybody who may write can write what a terminal obeys: colours, another title, what is in the clipboard.
+#[tokio::test]
+async fn what_was_said_is_shown_and_not_obeyed() {
+    let mut rig = Rig::as_installed(VendorSettings::default(), &[]).await;
+    rig.start().await;
+    let evil = "before\u{1b}[2J\u{9b}31m\u{1b}]52;c;eA==\u{7}\u{202e}after";
+    rig.vendor.say_plainly("ann", evil);
+    rig.until("an answer", |truth| truth.shown_in("ann").count() == 1).await;
+    let listed = json(&rig, &["sessions", "list", "--json"]).await;
+    let id = listed["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let is_obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    for command in [
+        &["sessions", "show", &id][..],
+        &["sessions", "show", &id, "--json"],
+        &["sessions", "search", "after"],
+        &["sessions", "export", &id],
+        &["sessions", "list"],
+    ] {
+        let shown = done(&rig, command).await;
+        assert!(shown.contains("after"), "{command:?}: {shown}");
+        assert!(!shown.contains(is_obeyed), "{command:?}: {shown:?}");
+    }
+    let shown = json(&rig, &["sessions", "show", &id, "--json"]).await;
+    let said = shown["entries"][0]["text"].as_str().unwrap();
+    assert!(said.contains('\u{202e}'), "programs read what was said: {said:?}");
+}

@@ -23,9 +23,8 @@ pub(super) fn send_error(error: ApiError, purpose: Purpose) -> SendError {
     match error {
         ApiError::Throttled(after) => SendError::Throttled { after },
         ApiError::Call(CallError::Unreachable(reason)) => SendError::Unreachable { reason },
-        ApiError::Call(CallError::Unanswered(reason)) | ApiError::Outage(reason) => {
-            unknown(reason, purpose)
-        }
+        ApiError::Call(CallError::Unanswered(reason) | CallError::Silence(reason))
+        | ApiError::Outage(reason) => unknown(reason, purpose),
         ApiError::Refused(refusal) => refused(&refusal, purpose),
     }
 }

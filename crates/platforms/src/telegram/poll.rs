@@ -17,6 +17,8 @@ use super::decode;
 use super::ears::{Ears, HEARD, Heard};
 use super::encode::arguments;
 use super::presses::Answer;
+use super::refusal::Failure;
+use crate::wire::http::CallError;
 
 /// How long Telegram holds a request for which there is nothing. It holds none longer than 50 s.
 const HELD: Duration = Duration::from_secs(30);
@@ -46,6 +48,18 @@ pub(super) fn arrivals(
         chores: chores.into_iter().collect(),
     };
     stream::unfold(poll, Poll::next).boxed()
+}
+
+/// Why no updates came. Telegram ends a poll by itself when nothing happens: one that does not end is not
+/// heard by anybody, however well the connection is.
+fn unheard(failure: Failure) -> LinkError {
+    match failure {
+        Failure::Call(CallError::Silence(_)) => {
+            let seconds = (HELD + SLACK).as_secs();
+            LinkError::Deaf { reason: format!("a poll had no end after {seconds} s") }
+        }
+        failure => failure.of_link(),
+    }
 }
 
 /// Where a bot's position is written down: it means nothing to another bot.
@@ -167,7 +181,7 @@ impl Poll {
         loop {
             tokio::select! {
                 biased;
-                updates = &mut asking => return updates.map_err(|failure| failure.of_link()),
+                updates = &mut asking => return updates.map_err(unheard),
                 Some(()) = self.chores.next() => {}
             }
         }

@@ -80,7 +80,9 @@ impl Failure {
     pub(super) fn of_act(self, repeat: Repeat) -> SendError {
         match self {
             Self::Call(error @ CallError::Unreachable(_)) => error.into(),
-            Self::Call(CallError::Unanswered(reason)) => lost(reason, repeat),
+            Self::Call(CallError::Unanswered(reason) | CallError::Silence(reason)) => {
+                lost(reason, repeat)
+            }
             Self::Unreadable => lost("the answer cannot be read".into(), repeat),
             Self::Refused(refusal) => refusal.of_act(repeat),
         }

@@ -48,12 +48,15 @@ pub(crate) enum CallError {
     /// The request may have arrived.
     #[error("no answer: {0}")]
     Unanswered(String),
+    /// The same, and nothing at all came in the time that the answer had.
+    #[error("no answer in time: {0}")]
+    Silence(String),
 }
 
 impl CallError {
     /// As it stands behind words that say that there was no answer.
     fn reason(self) -> String {
-        let (Self::Unreachable(reason) | Self::Unanswered(reason)) = self;
+        let (Self::Unreachable(reason) | Self::Unanswered(reason) | Self::Silence(reason)) = self;
         reason
     }
 }
@@ -62,7 +65,9 @@ impl From<CallError> for SendError {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Unreachable(reason) => Self::Unreachable { reason },
-            CallError::Unanswered(reason) => Self::Unconfirmed { reason },
+            CallError::Unanswered(reason) | CallError::Silence(reason) => {
+                Self::Unconfirmed { reason }
+            }
         }
     }
 }
@@ -155,8 +160,13 @@ pub(crate) async fn stream(
 fn failed(error: reqwest::Error) -> CallError {
     // A kept connection that turned out to be closed is replaced by the client itself.
     let never_left = error.is_connect() || error.is_builder();
+    let too_late = error.is_timeout();
     let reason = told(error);
-    if never_left { CallError::Unreachable(reason) } else { CallError::Unanswered(reason) }
+    match (never_left, too_late) {
+        (true, _) => CallError::Unreachable(reason),
+        (false, true) => CallError::Silence(reason),
+        (false, false) => CallError::Unanswered(reason),
+    }
 }
 
 /// What went wrong, down to its cause: the words of the outermost error alone say nothing.

@@ -49,7 +49,7 @@ pub(crate) async fn setup(home: &Home, options: SetupOptions) -> Result<Exit, Ha
     };
     let spec = registration.spec;
     if options.guide {
-        say!("{}", shown(spec.guide));
+        super::write(format_args!("{}\n", shown(spec.guide)))?;
         return Ok(Exit::Done);
     }
     if options.manifest {
@@ -65,7 +65,7 @@ pub(crate) async fn setup(home: &Home, options: SetupOptions) -> Result<Exit, Ha
     let id = AccountId::new(account).map_err(|error| Halt::new(Exit::Misused, error))?;
     let before = present(home, account)?;
     if let Some(person) = &mut person {
-        say!("{}\n", shown(introduction(spec.guide)));
+        super::write(format_args!("{}\n\n", shown(introduction(spec.guide))))?;
         person.welcome(spec)?;
     }
     let setup = Setup { home, spec, account, id, options: &options, before };
