@@ -69,6 +69,8 @@ pub(crate) enum Kind {
     Control,
     /// Nothing of its own: it answers a question.
     Press,
+    /// Nothing at all: nobody listens there.
+    Unheard,
 }
 
 /// An answer of the model. Its words are numbered, so that a reader knows whether all are there.

@@ -464,6 +464,7 @@ impl<'a> Court<'a> {
                 (Some(Row::Bound | Row::SetAside), Kind::Talk | Kind::Refused) => continue,
                 (Some(Row::Handled), Kind::Status | Kind::Control | Kind::Press) => continue,
                 (Some(Row::Bound | Row::Ignored | Row::SetAside), Kind::Unruly) => continue,
+                (Some(Row::Ignored), Kind::Unheard) => continue,
                 (Some(row), _) => What::Unexplained(*row),
             };
             self.accuse(what, token, place);

@@ -11,15 +11,16 @@ use clap::Args;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
+use talaria_admin::api::{Decision, Part};
 use talaria_admin::why::{self, Words};
 use talaria_store_sqlite::SqliteStore;
 use talaria_testkit::{FakeLlm, Token, Vendor};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, stdin, stdout};
 
-use super::book::Book;
+use super::book::{Book, Kind, Said};
 use super::check::{self, Evidence, Visible};
 use super::mischief::{self, PLATFORMS};
-use super::people::People;
+use super::people::{LOBBY, People};
 use super::protocol::{Order, Report, Verdict};
 use super::{database, model};
 
@@ -131,7 +132,8 @@ impl World {
         );
         for (platform, vendor) in PLATFORMS.iter().zip(self.vendors.iter()) {
             text += &format!(
-                "  {}:\n    platform: loopback\n    address: \"{}\"\n    allow_everyone: true\n",
+                "  {}:\n    platform: loopback\n    address: \"{}\"\n    allow_everyone: true\n    \
+                 ignored_chats: [{LOBBY}]\n",
                 platform.name,
                 vendor.address()
             );
@@ -218,27 +220,48 @@ impl World {
     /// Asks what became of messages, as an operator would. Every one of them has to be known, with an end.
     async fn wonder(&mut self, home: &Path) -> Result<Vec<String>> {
         let store = SqliteStore::open(home).context("the store opens")?;
-        let mut said: Vec<(&str, String)> = {
+        let mut said: Vec<Said> = {
             let pages = self.book.pages();
-            let said = pages.said.values().chain(&pages.others);
-            said.map(|said| (said.account, said.event.clone())).collect()
+            pages.said.values().chain(&pages.others).cloned().collect()
         };
         said.shuffle(&mut self.dice);
         let mut violations = Vec::new();
-        for (account, event) in said.into_iter().take(WONDERED) {
+        for said in said.into_iter().take(WONDERED) {
+            let Said { account, event, .. } = &said;
             // Nobody runs who could have seen what is not written down.
-            let told = why::why(&store, |_, _| Vec::new(), &event, Words::Hidden).await;
+            let told = why::why(&store, |_, _| Vec::new(), event, Words::Hidden).await;
             let known = told.ok().and_then(|told| {
                 told.decisions
                     .into_iter()
-                    .find(|told| told.account == account && told.event == event)
+                    .find(|told| told.account == *account && told.event == *event)
             });
-            match known {
-                Some(told) if !told.outcome.contains("wait") && !told.timeline.is_empty() => {}
-                told => violations.push(format!("nobody knows why: {account}, {event}: {told:?}")),
+            if !known.as_ref().is_some_and(|told| self.is_true(told, &said)) {
+                violations.push(format!("what became of it is told wrong: {said:?}: {known:?}"));
             }
         }
         Ok(violations)
+    }
+
+    /// Whether what is told of something is what came of it, as those saw it to whom it went.
+    fn is_true(&self, told: &Decision, said: &Said) -> bool {
+        let is_explained = match said.kind {
+            Kind::Unheard => told.reason.is_some() && told.turn.is_none() && told.parts.is_empty(),
+            Kind::Talk | Kind::Refused => told.turn.is_some() || told.reason.is_some(),
+            Kind::Unruly | Kind::Status | Kind::Control | Kind::Press => true,
+        };
+        let vendor = PLATFORMS.iter().position(|platform| platform.name == said.account);
+        let vendor = vendor.map(|place| &self.vendors[place]);
+        let is_there = |message: &str| {
+            vendor.is_some_and(|vendor| {
+                vendor.read(|truth| truth.shown_in(&said.chat).any(|it| it.message == message))
+            })
+        };
+        let is_over = |part: &Part| match (part.state.as_str(), &part.message) {
+            ("delivered", Some(message)) => is_there(message),
+            ("refused for good" | "given up", _) => true,
+            _ => false,
+        };
+        is_explained && !told.timeline.is_empty() && told.parts.iter().all(is_over)
     }
 
     fn judge(&self, home: &Path) -> Result<Verdict> {

@@ -31,17 +31,26 @@ enum Manner {
     Asker,
     /// Stops answers and begins anew.
     Unruly,
+    /// Talks where nobody listens.
+    Outsider,
 }
 
 /// Who there is, on each platform.
-const MANNERS: [Manner; 6] = [
+const MANNERS: [Manner; 7] = [
     Manner::Talker,
     Manner::Talker,
     Manner::Talker,
     Manner::Grouper,
     Manner::Asker,
     Manner::Unruly,
+    Manner::Outsider,
 ];
+
+/// Where nobody listens.
+pub(super) const LOBBY: &str = "lobby";
+
+/// How much is said there. Beyond 1,000 of a day and account, what nobody listens to is not written down.
+const IN_VAIN: usize = 900;
 
 /// Everybody who talks. Dropping it silences them.
 pub(super) struct People {
@@ -152,6 +161,7 @@ impl Person {
     /// Talks until there is quiet.
     async fn talk(mut self) -> Self {
         let mut said = CONVERSATION;
+        let mut in_vain = 0;
         loop {
             let wait = self.pause.mul_f64(self.dice.random_range(0.2..1.8));
             let hushed = self.quiet.wait_for(|quiet| *quiet);
@@ -170,6 +180,11 @@ impl Person {
                 }
                 Manner::Unruly => self.misbehave(),
                 Manner::Asker => self.be_asked().await,
+                Manner::Outsider if in_vain == IN_VAIN => continue,
+                Manner::Outsider => {
+                    in_vain += 1;
+                    self.speak_in_vain()
+                }
             };
         }
     }
@@ -177,6 +192,7 @@ impl Person {
     fn conclude(&self) -> Vec<Token> {
         let people: &[Option<&str>] = match self.manner {
             Manner::Grouper => &GROUP.map(Some),
+            Manner::Outsider => &[],
             _ => &[None],
         };
         let everywhere =
@@ -238,6 +254,14 @@ impl Person {
             2 => self.command("/new", Kind::Control),
             _ => return self.chatter(None, Kind::Unruly),
         }
+        1
+    }
+
+    fn speak_in_vain(&self) -> usize {
+        let person = Some(self.name.as_str());
+        let number = self.vendor().say_in_group(LOBBY, &self.name, "is anybody there?");
+        let saying = Saying { book: &self.book, platform: self.platform, chat: LOBBY, person };
+        saying.note(number, Kind::Unheard);
         1
     }
 
