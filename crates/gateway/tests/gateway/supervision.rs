@@ -557,6 +557,31 @@ fn what_waits_for_an_account_is_denied_by_a_start_without_it() {
 }
 
 #[test]
+fn a_session_that_waits_for_its_account_takes_no_place_from_others() {
+    let (mut world, other) = watched();
+    let (agent, _, may_end) = one_by_one();
+    world.agent = agent;
+    world.rules.busy = Busy::Queue;
+    world.live(async |life| {
+        for text in ["first", "second"] {
+            life.vendor.say("alice", "home", text);
+            life.pass_seconds(1).await;
+        }
+        other.say("bob", "den", "hello");
+        life.pass_seconds(1).await;
+    });
+    world.limits.turns_at_once = 1;
+    world.live(async |life| {
+        life.pass_seconds(1).await;
+        life.gateway.drop_account(&life.vendor.account());
+        may_end.add_permits(3);
+        life.pass_seconds(60).await;
+        assert!(life.vendor.texts("home").is_empty(), "it is out");
+        assert_eq!(other.texts("den"), ["echo: hello"]);
+    });
+}
+
+#[test]
 fn an_account_that_is_taken_out_lets_go_of_what_it_was_connected_with() {
     let (mut world, other) = watched();
     let plan = world.plan(&other);
