@@ -307,3 +307,37 @@ async fn telegram_says_whether_it_reaches_us() {
         _ => panic!("somebody else has taken the bot"),
     }
 }
+
+#[tokio::test]
+async fn updates_that_telegram_could_not_hand_over_lately_are_no_sign_of_life() {
+    let last_asked = 1_794_735_000;
+    for (waiting, failed, reaches) in [
+        (0, Some(last_asked), true),
+        (1, None, true),
+        (1, Some(last_asked - 1), true),
+        (1, Some(last_asked), false),
+        (2, Some(last_asked + 1), false),
+    ] {
+        let mut hook = hook().await;
+        let asked = hook.vendor.asked("getWebhookInfo").len();
+        {
+            let mut truth = hook.vendor.truth();
+            truth.webhook["pending_update_count"] = json!(waiting);
+            truth.webhook["last_error_date"] = json!(failed);
+        }
+        let is_asked = |truth: &vendor::Truth| {
+            let all = truth.requests.iter().filter(|asked| asked.method == "getWebhookInfo");
+            all.count() > asked + 3
+        };
+        tokio::select! {
+            biased;
+            arrival = hook.arrivals.next() => {
+                assert!(matches!(arrival, Some(Ok(Arrival::Alive))));
+                assert!(reaches, "{waiting} wait, and it failed at {failed:?}");
+            }
+            () = hook.vendor.until(is_asked) => {
+                assert!(!reaches, "{waiting} wait, and it failed at {failed:?}");
+            }
+        }
+    }
+}
