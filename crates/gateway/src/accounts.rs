@@ -1,128 +1,41 @@
 //! Keeps every account connected, hears what it hears, and knows how it is doing.
 
+mod link;
+mod status;
+
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Duration;
 
-use futures::{FutureExt, StreamExt};
+use futures::FutureExt;
 use talaria_clock::{Clock, Mark};
 use talaria_model::{
     AccountId, Address, Capabilities, ChatKind, Drafts, Inbound, InboundKind, Sender, SenderId,
     Standing, Timestamp,
 };
-use talaria_platform::{
-    Account, Arrival, Arrivals, ConnectError, Cursor, Incoming, Library, Link, LinkError, Outgoing,
-    Ports, Pulse, SendError, Startup,
-};
+use talaria_platform::{Account, ConnectError, Library, Outgoing, SendError, Startup};
 use talaria_session::{Access, Authority, Caller, Gate, Person, Room, Strangers, Surface, Waiting};
 use talaria_store::{Guests, StoreError};
 use tokio::sync::{Notify, Semaphore, watch};
 
+pub(crate) use link::{carry, connect};
+pub use status::{AccountState, AccountStatus};
+
 use crate::AccountPlan;
-use crate::archive::AccountArchive;
-use crate::denials::{Denials, Stranger, Trace};
-use crate::desk::desk_for;
+use crate::denials::{Denials, Trace};
 use crate::door::Door;
 use crate::exchanges::Exchanges;
+use crate::lanes;
 use crate::pace::{Purse, Purses};
 use crate::shared::Shared;
 use crate::silenced::Silenced;
-use crate::supervise::{self, Care, Course, Orders, Over};
-use crate::{intake, lanes, menu};
-
-/// How long connecting may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::supervise::{self, Care, Course, Orders};
+use crate::tasks::{Panicked, calm};
 
 /// How many files are fetched from an account's platform at the same time. Each account has places of
 /// its own: a platform that hands nothing out keeps nobody else from theirs.
 const FETCHES_AT_ONCE: usize = 16;
-
-/// How an account is doing.
-#[derive(Debug, Clone)]
-pub struct AccountStatus {
-    /// Its name.
-    pub id: AccountId,
-    /// Its platform.
-    pub platform: &'static str,
-    /// Whether others than the operator can write there.
-    pub surface: Surface,
-    /// How it is doing.
-    pub state: AccountState,
-    /// Since when.
-    pub since: Timestamp,
-    /// When it was last heard or known to be alive.
-    pub heard: Option<Timestamp>,
-    /// When something was last delivered on it.
-    pub spoke: Option<Timestamp>,
-    /// Since when nothing that we say gets through, and why; it may be heard all the same.
-    pub mute: Option<(Timestamp, String)>,
-    /// How often it was connected or tried in this run.
-    pub generation: u64,
-    /// How often it broke down by our own fault in this run.
-    pub crashes: u32,
-    /// How often it was connected and not heard in this run.
-    pub deafnesses: u32,
-    /// Whether it has been connected once in this run, or could not be.
-    pub tried: bool,
-    /// Events of strangers in this run of which nothing was written down, because there were too many
-    /// in a day.
-    pub traceless: u64,
-    /// Events of strangers within a day, as far as they were written down.
-    pub denied_lately: u64,
-    /// Who was turned away last in this run.
-    pub stranger: Option<Stranger>,
-}
-
-/// How an account is doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AccountState {
-    /// It is being connected.
-    Connecting,
-    /// It works.
-    Connected,
-    /// It does not work at the moment and is tried again.
-    Waiting {
-        /// Why it does not work.
-        reason: String,
-    },
-    /// It was connected and not heard; another connection is being made.
-    Deaf {
-        /// How that is known.
-        reason: String,
-    },
-    /// Somebody has paused it; it is connected when they let it go on.
-    Paused,
-    /// Somebody else is connected in its place. It is tried again, and a human has to decide.
-    Contested {
-        /// Who else.
-        problem: String,
-        /// What to do.
-        hint: String,
-    },
-    /// A human has to do something. It is tried again now and then.
-    Refused {
-        /// What is wrong.
-        problem: String,
-        /// What to do.
-        hint: String,
-    },
-    /// A human has to do something, and it is not tried again before.
-    Fatal {
-        /// What is wrong.
-        problem: String,
-        /// What to do.
-        hint: String,
-    },
-}
-
-impl AccountState {
-    /// Whether it does not work although it is meant to.
-    pub fn is_failing(&self) -> bool {
-        !matches!(self, Self::Connected | Self::Paused)
-    }
-}
 
 /// The accounts of a gateway.
 pub(crate) struct Accounts {
@@ -709,8 +622,12 @@ pub(crate) fn put(shared: &Arc<Shared>, plan: AccountPlan) {
 /// stranger.
 async fn introduce(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
     let mut backoff = shared.spread.backoff();
-    while let Err(error) = take_up(&shared, &account).await {
-        tracing::warn!(account = %account.id, %error, "it cannot be read whom an account lets in");
+    let known = async || match calm(take_up(&shared, &account)).await {
+        Ok(known) => known.map_err(|error| error.to_string()),
+        Err(Panicked) => Err("something went wrong inside me".to_owned()),
+    };
+    while let Err(error) = known().await {
+        tracing::warn!(account = %account.id, error, "it cannot be read whom an account lets in");
         let reason = format!("it cannot be read whom it lets in: {error}");
         account.becomes(AccountState::Waiting { reason }, shared.clock.now());
         shared.clock.sleep(backoff.next()).await;
@@ -748,134 +665,4 @@ pub(crate) async fn every_connection(shared: &Shared) {
     for account in shared.accounts.all() {
         account.tried_once().await;
     }
-}
-
-pub(crate) async fn connect(
-    shared: &Arc<Shared>,
-    account: &ConnectedAccount,
-) -> Result<Link, ConnectError> {
-    let plan = account.plan();
-    let cursor = shared
-        .store
-        .cursor(&plan.id)
-        .await
-        .map_err(|error| ConnectError::Unreachable { reason: error.to_string() })?;
-    let ports = Ports {
-        account: plan.id.clone(),
-        clock: shared.clock.clone(),
-        files: shared.files.clone(),
-        archive: Arc::new(AccountArchive { store: shared.store.clone(), account: plan.id.clone() }),
-        desk: desk_for(shared, &plan),
-        hosts: shared.hosts.clone(),
-        menu: menu::menu(
-            plan.rules.get(&ChatKind::Dm).unwrap_or(&shared.rules),
-            plan.access.surface,
-        ),
-        folder: plan.folder.clone(),
-        cursor: cursor.map(Cursor),
-    };
-    tokio::select! {
-        biased;
-        link = plan.account.connect(ports) => link,
-        () = shared.clock.sleep(CONNECT_TIMEOUT) => {
-            Err(ConnectError::Unreachable { reason: "connecting took too long".into() })
-        }
-    }
-}
-
-/// Listens for as long as the connection lasts and nobody wants it to end.
-pub(crate) async fn carry(
-    shared: &Arc<Shared>,
-    account: &Arc<ConnectedAccount>,
-    link: Link,
-    orders: &mut watch::Receiver<Orders>,
-) -> Over {
-    let Link { incoming, outgoing, library, pulse } = link;
-    // A complaint about the connection before this one.
-    let _ = account.suspended.notified().now_or_never();
-    account.reads_from(library);
-    account.speaks_through(Some(outgoing));
-    account.becomes(AccountState::Connected, shared.clock.now());
-    account.was_tried();
-    match incoming {
-        Incoming::Stream(arrivals) => {
-            listen(shared, account, arrivals, (Redelivery::Reconnect, pulse), orders).await
-        }
-        Incoming::Served { on, routes, arrivals } => {
-            shared.routes.mount(on, &account.id, routes);
-            listen(shared, account, arrivals, (Redelivery::Sender, pulse), orders).await
-        }
-        Incoming::Nothing => {
-            supervise::hears(shared, account).await;
-            tokio::select! {
-                biased;
-                _ = orders.changed() => Over::Told,
-                () = account.suspended.notified() => unaccepted(),
-            }
-        }
-    }
-}
-
-/// Who delivers a batch again that could not be stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Redelivery {
-    /// Whoever sent it: the dropped acknowledgement tells them.
-    Sender,
-    /// The platform, when it is connected again at the last stored cursor.
-    Reconnect,
-}
-
-async fn listen(
-    shared: &Arc<Shared>,
-    account: &Arc<ConnectedAccount>,
-    mut arrivals: Arrivals,
-    (redelivery, pulse): (Redelivery, Pulse),
-    orders: &mut watch::Receiver<Orders>,
-) -> Over {
-    if pulse == Pulse::Unknown {
-        supervise::hears(shared, account).await;
-    }
-    loop {
-        // From here on it is for the platform to give a sign: what came before is stored.
-        let silence = async {
-            match pulse {
-                Pulse::Within(longest) => {
-                    shared.clock.sleep(longest).await;
-                    longest
-                }
-                Pulse::Unknown => std::future::pending().await,
-            }
-        };
-        let arrival = tokio::select! {
-            biased;
-            () = shared.intake_closed.cancelled() => std::future::pending().await,
-            () = account.suspended.notified() => return unaccepted(),
-            _ = orders.changed() => return Over::Told,
-            arrival = arrivals.next() => arrival,
-            longest = silence => {
-                let reason = format!("no sign of life for {} s", longest.as_secs());
-                return Over::Lost(LinkError::Deaf { reason });
-            }
-        };
-        match arrival {
-            Some(Ok(arrival)) => {
-                account.hears(shared.clock.as_ref());
-                if let Arrival::Batch(batch) = arrival
-                    && let Err(error) = intake::admit(shared, account, batch).await
-                {
-                    tracing::warn!(account = %account.id, %error, "cannot take anything in");
-                    if redelivery == Redelivery::Reconnect {
-                        return Over::lost(error);
-                    }
-                }
-                supervise::hears(shared, account).await;
-            }
-            Some(Err(error)) => return Over::Lost(error),
-            None => return Over::lost("the platform ended the connection"),
-        }
-    }
-}
-
-fn unaccepted() -> Over {
-    Over::Lost(LinkError::Unauthorized { reason: "not accepted any more".into() })
 }

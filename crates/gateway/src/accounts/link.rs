@@ -1,0 +1,152 @@
+//! One connection of an account, from its beginning until it breaks or somebody wants another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt};
+use talaria_model::ChatKind;
+use talaria_platform::{
+    Arrival, Arrivals, ConnectError, Cursor, Incoming, Link, LinkError, Ports, Pulse,
+};
+use tokio::sync::watch;
+
+use super::{AccountState, ConnectedAccount};
+use crate::archive::AccountArchive;
+use crate::desk::desk_for;
+use crate::shared::Shared;
+use crate::supervise::{self, Orders, Over};
+use crate::{intake, menu};
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Makes a connection.
+pub(crate) async fn connect(
+    shared: &Arc<Shared>,
+    account: &ConnectedAccount,
+) -> Result<Link, ConnectError> {
+    let plan = account.plan();
+    let cursor = shared
+        .store
+        .cursor(&plan.id)
+        .await
+        .map_err(|error| ConnectError::Unreachable { reason: error.to_string() })?;
+    let ports = Ports {
+        account: plan.id.clone(),
+        clock: shared.clock.clone(),
+        files: shared.files.clone(),
+        archive: Arc::new(AccountArchive { store: shared.store.clone(), account: plan.id.clone() }),
+        desk: desk_for(shared, &plan),
+        hosts: shared.hosts.clone(),
+        menu: menu::menu(
+            plan.rules.get(&ChatKind::Dm).unwrap_or(&shared.rules),
+            plan.access.surface,
+        ),
+        folder: plan.folder.clone(),
+        cursor: cursor.map(Cursor),
+    };
+    tokio::select! {
+        biased;
+        link = plan.account.connect(ports) => link,
+        () = shared.clock.sleep(CONNECT_TIMEOUT) => {
+            Err(ConnectError::Unreachable { reason: "connecting took too long".into() })
+        }
+    }
+}
+
+/// Listens for as long as the connection lasts and nobody wants it to end.
+pub(crate) async fn carry(
+    shared: &Arc<Shared>,
+    account: &Arc<ConnectedAccount>,
+    link: Link,
+    orders: &mut watch::Receiver<Orders>,
+) -> Over {
+    let Link { incoming, outgoing, library, pulse } = link;
+    // A complaint about the connection before this one.
+    let _ = account.suspended.notified().now_or_never();
+    account.reads_from(library);
+    account.speaks_through(Some(outgoing));
+    account.becomes(AccountState::Connected, shared.clock.now());
+    account.was_tried();
+    match incoming {
+        Incoming::Stream(arrivals) => {
+            listen(shared, account, arrivals, (Redelivery::Reconnect, pulse), orders).await
+        }
+        Incoming::Served { on, routes, arrivals } => {
+            shared.routes.mount(on, &account.id, routes);
+            listen(shared, account, arrivals, (Redelivery::Sender, pulse), orders).await
+        }
+        Incoming::Nothing => {
+            supervise::hears(shared, account).await;
+            tokio::select! {
+                biased;
+                _ = orders.changed() => Over::Told,
+                () = account.suspended.notified() => unaccepted(),
+            }
+        }
+    }
+}
+
+/// Who delivers a batch again that could not be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Redelivery {
+    /// Whoever sent it: the dropped acknowledgement tells them.
+    Sender,
+    /// The platform, when it is connected again at the last stored cursor.
+    Reconnect,
+}
+
+async fn listen(
+    shared: &Arc<Shared>,
+    account: &Arc<ConnectedAccount>,
+    mut arrivals: Arrivals,
+    (redelivery, pulse): (Redelivery, Pulse),
+    orders: &mut watch::Receiver<Orders>,
+) -> Over {
+    if pulse == Pulse::Unknown {
+        supervise::hears(shared, account).await;
+    }
+    loop {
+        // From here on it is for the platform to give a sign: what came before is stored.
+        let silence = async {
+            match pulse {
+                Pulse::Within(longest) => {
+                    shared.clock.sleep(longest).await;
+                    longest
+                }
+                Pulse::Unknown => std::future::pending().await,
+            }
+        };
+        let arrival = tokio::select! {
+            biased;
+            () = shared.intake_closed.cancelled() => std::future::pending().await,
+            () = account.suspended.notified() => return unaccepted(),
+            _ = orders.changed() => return Over::Told,
+            arrival = arrivals.next() => arrival,
+            longest = silence => {
+                let reason = format!("no sign of life for {} s", longest.as_secs());
+                return Over::Lost(LinkError::Deaf { reason });
+            }
+        };
+        match arrival {
+            Some(Ok(arrival)) => {
+                account.hears(shared.clock.as_ref());
+                if let Arrival::Batch(batch) = arrival
+                    && let Err(error) = intake::admit(shared, account, batch).await
+                {
+                    tracing::warn!(account = %account.id, %error, "cannot take anything in");
+                    if redelivery == Redelivery::Reconnect {
+                        return Over::lost(error);
+                    }
+                }
+                supervise::hears(shared, account).await;
+            }
+            Some(Err(error)) => return Over::Lost(error),
+            None => return Over::lost("the platform ended the connection"),
+        }
+    }
+}
+
+fn unaccepted() -> Over {
+    Over::Lost(LinkError::Unauthorized { reason: "not accepted any more".into() })
+}
