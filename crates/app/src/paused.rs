@@ -21,6 +21,8 @@ const LARGEST: u64 = 4 * 1024 * 1024;
 pub(crate) struct PausedAccounts {
     path: PathBuf,
     kept: Mutex<BTreeSet<AccountId>>,
+    /// Those that wait for the configuration to be right. A later run finds out anew.
+    held: Mutex<BTreeSet<AccountId>>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -37,12 +39,22 @@ impl PausedAccounts {
             Halt::failed(format_args!("cannot read {}: {error}", path.display()))
                 .hint("correct it, or remove it and pause the accounts again")
         })?;
-        Ok(Self { path, kept: Mutex::new(kept) })
+        Ok(Self { path, kept: Mutex::new(kept), held: Mutex::default() })
     }
 
     /// All of them.
     pub(crate) fn all(&self) -> Vec<AccountId> {
-        self.lock().iter().cloned().collect()
+        self.lock().union(&self.held()).cloned().collect()
+    }
+
+    /// Pauses these for as long as the configuration is wrong, or until somebody resumes them.
+    pub(crate) fn hold(&self, accounts: &BTreeSet<AccountId>) {
+        self.held().extend(accounts.iter().cloned());
+    }
+
+    /// The configuration is right about this one. Says whether it was held, and nobody else has paused it.
+    pub(crate) fn release(&self, account: &AccountId) -> bool {
+        self.held().remove(account) && !self.lock().contains(account)
     }
 
     /// Remembers whether an account is paused. Returns once that is on disk.
@@ -53,12 +65,19 @@ impl PausedAccounts {
             Pause::Pause => next.insert(account.clone()),
             Pause::Resume => next.remove(account),
         };
+        if pause == Pause::Resume {
+            self.held().remove(account);
+        }
         if changed {
             let written = serde_json::to_vec_pretty(&Written { paused: next.clone() })?;
             replace(&self.path, &written, PRIVATE)?;
             *kept = next;
         }
         Ok(())
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeSet<AccountId>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<AccountId>> {

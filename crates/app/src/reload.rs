@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use talaria_admin::{Operator, api};
-use talaria_config::{Applies, Change, Config, Sources};
+use talaria_config::{Applies, Change, Config, Shown, Sources};
 use talaria_gateway::{AccountPlan, AccountState, Probation};
 use talaria_model::AccountId;
+use talaria_session::Pause;
 
 use crate::aside::aside;
 use crate::desk::{Desk, ReadAgain, State};
@@ -74,6 +75,11 @@ impl Desk {
         }
     }
 
+    /// These are as the configuration says from the next time on that it is read.
+    pub(crate) fn holds_back(&self, accounts: BTreeSet<AccountId>) {
+        self.before().held_back.extend(accounts);
+    }
+
     /// Remembers what is wrong with the files.
     pub(crate) fn finds_wrong(&self, problem: Option<String>) {
         self.before().problem = problem;
@@ -125,9 +131,19 @@ pub(crate) async fn apply(desk: &Desk) -> Result<api::Reloaded, String> {
     accounts.append(&mut desk.before().held_back);
     let (kept, out): (Vec<_>, Vec<_>) =
         accounts.iter().partition(|id| is_configured(loaded.config(), id));
+    // A credential that was replaced is not taken up again, whatever does not work: it may have leaked.
+    let renewed: BTreeSet<AccountId> = changes
+        .iter()
+        .filter(|change| change.before == Shown::Hidden)
+        .filter_map(account_of)
+        .collect();
     // What is taken out may come back under another name: its credentials have to be free by then.
     let mut accounts = join_all(out.into_iter().map(|id| take_out(desk, id))).await;
-    accounts.extend(join_all(kept.into_iter().map(|id| move_on(desk, id, loaded.config()))).await);
+    let moved = kept.into_iter().map(|id| {
+        let way = if renewed.contains(id) { Way::Onward } else { Way::OrBack };
+        move_on(desk, id, loaded.config(), way)
+    });
+    accounts.extend(join_all(moved).await);
     // Who is heard does not wait for a connection, nor go back with one.
     desk.set_access(loaded.config());
     let all_well = accounts.iter().all(|account| !account.rolled_back);
@@ -179,8 +195,17 @@ async fn take_out(desk: &Desk, id: &AccountId) -> api::AccountReloaded {
     result(id, "taken out", None)
 }
 
+/// Where an account goes whose new settings do not work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Back to its old ones.
+    OrBack,
+    /// Nowhere: it waits for others.
+    Onward,
+}
+
 /// Brings one account to its new settings, or back.
-async fn move_on(desk: &Desk, id: &AccountId, config: &Config) -> api::AccountReloaded {
+async fn move_on(desk: &Desk, id: &AccountId, config: &Config, way: Way) -> api::AccountReloaded {
     let was = desk.gateway.accounts().into_iter().find(|account| account.id == *id);
     let worked = was.is_some_and(|was| was.state == AccountState::Connected);
     let plan = match plans::plan(&desk.home, config, &desk.locks, id) {
@@ -193,9 +218,14 @@ async fn move_on(desk: &Desk, id: &AccountId, config: &Config) -> api::AccountRe
         // Settings that have not proved themselves are nothing to go back to.
         let proven = before.probation.end(id);
         let old = before.running.insert(id.clone(), plan.clone());
-        proven.or(old.filter(|_| worked))
+        proven.or(old.filter(|_| worked)).filter(|_| way == Way::OrBack)
     };
     desk.gateway.put_account(plan);
+    if desk.butler.release(id)
+        && let Err(error) = desk.gateway.pause(id, Pause::Resume, "the configuration").await
+    {
+        return result(id, "left as it is", Some(error.to_string()));
+    }
     let state = desk.gateway.tried(id, TRIED).await;
     match (state, back) {
         (Some(AccountState::Paused), _) => {

@@ -19,7 +19,7 @@ use crate::ending::{self, Ending, Pace, Sender, Why};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 use crate::instance::{Kind, process};
-use crate::last_good::{self, Booted};
+use crate::last_good::{self, Booted, Older};
 use crate::logging::{self, Log};
 use crate::signals::{self, Signals};
 use crate::start::{self, Prepared, Running};
@@ -45,9 +45,9 @@ pub(crate) async fn run(home: &Home, options: RunOptions, begun: Mark) -> Result
             return Ok(exit(&why));
         }
     };
-    let Ready { prepared, sources, wrong, log } = ready;
+    let Ready { prepared, sources, older, log } = ready;
     // From here on something is in hand that has to be ended in good order.
-    let mut starting = pin!(begin(home, prepared, sources, wrong));
+    let mut starting = pin!(begin(home, prepared, sources, older));
     let mut ended = None;
     let running = loop {
         tokio::select! {
@@ -96,8 +96,8 @@ struct Ready {
     prepared: Prepared,
     /// What its configuration was read from.
     sources: Sources,
-    /// What is wrong with the configuration that people edit, where this is an older one.
-    wrong: Option<String>,
+    /// Where its configuration is an older one than people edit.
+    older: Option<Older>,
     log: Log,
 }
 
@@ -105,7 +105,7 @@ async fn prepare(home: &Home, options: RunOptions, begun: Mark) -> Result<Ready,
     let mut boot = Boot::new(begun);
     home.prepare()?;
     // Before a gateway is ended that works: this one has to be able to start.
-    let Booted { loaded, sources, wrong } = last_good::configuration(home).await?;
+    let Booted { loaded, sources, older } = last_good::configuration(home).await?;
     let discretion = Discretion::new();
     discretion.learn(&loaded);
     let mut log = logging::start(home, &loaded.config().log, &discretion);
@@ -121,27 +121,31 @@ async fn prepare(home: &Home, options: RunOptions, begun: Mark) -> Result<Ready,
     // Another gateway may have written there until now.
     log.keep();
     let prepared = start::prepare(home, lock, loaded, None, discretion, boot).await?;
-    Ok(Ready { prepared, sources, wrong, log })
+    if let Some(older) = &older {
+        prepared.hold(&older.waiting);
+    }
+    Ok(Ready { prepared, sources, older, log })
 }
 
 async fn begin(
     home: &Home,
     prepared: Prepared,
     sources: Sources,
-    wrong: Option<String>,
+    older: Option<Older>,
 ) -> Result<Running, Halt> {
     let running = prepared.start().await?;
     running.desk.applies(&sources);
-    match wrong {
+    match older {
         None => {
             running.desk.record(&last_good::changes(home, &sources)).await;
             running.desk.works(sources);
         }
-        Some(wrong) => {
+        Some(Older { wrong, waiting }) => {
             tracing::error!(
                 "an older configuration applies, because the one that is there is wrong: {wrong}"
             );
             running.desk.finds_wrong(Some(wrong));
+            running.desk.holds_back(waiting);
         }
     }
     Ok(running)

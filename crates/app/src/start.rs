@@ -1,5 +1,6 @@
 //! Puts a gateway together: configuration, store, model, accounts, doors.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -11,6 +12,7 @@ use talaria_gateway::{
     AccountPlan, Chores, DiskFiles, Gateway, Limits, Parts, StoreRecall, StoredAttachments,
 };
 use talaria_hooks::Hooks;
+use talaria_model::AccountId;
 use talaria_platform::FileStore;
 use talaria_providers::{Http, Switchboard};
 use talaria_store::Store;
@@ -247,6 +249,11 @@ pub(crate) async fn prepare(
 }
 
 impl Prepared {
+    /// Leaves these alone for as long as the configuration that people edit is wrong.
+    pub(crate) fn hold(&self, accounts: &BTreeSet<AccountId>) {
+        self.butler.hold(accounts);
+    }
+
     /// Takes up what the last run left. From here on a gateway has to be ended.
     pub(crate) async fn start(self) -> Result<Running, Halt> {
         let Self { home, loaded, mut boot, clock, store, files, accounts, limits, locks, .. } =

@@ -1,6 +1,6 @@
 //! The process around the gateway, for those who speak to it from a chat.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
 use async_trait::async_trait;
@@ -72,6 +72,16 @@ impl Butler {
     /// These are the accounts from here on.
     pub(crate) fn set_platforms(&self, config: &Config) {
         *self.platforms.write().unwrap_or_else(PoisonError::into_inner) = platforms(config);
+    }
+
+    /// Leaves these accounts alone until they are let go.
+    pub(crate) fn hold(&self, accounts: &BTreeSet<AccountId>) {
+        self.paused.hold(accounts);
+    }
+
+    /// Lets an account go; says whether it may be connected by that.
+    pub(crate) fn release(&self, account: &AccountId) -> bool {
+        self.paused.release(account)
     }
 
     /// Takes other models from here on.

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod apart;
 mod approvals;
 mod conventions;
 mod conversations;
@@ -41,6 +42,7 @@ mod yaml;
 pub use access::{
     AccessSettings, AccountAccess, DmPolicy, Doors, GroupPolicy, RoomAccess, UnauthorizedDm,
 };
+pub use apart::apart;
 pub use approvals::{ApprovalMode, ApprovalSettings, ApprovedBy, AskBefore, ProgramSettings};
 pub use conversations::{
     AfterStop, CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,

@@ -2,6 +2,7 @@
 //! when somebody asks, and back again where it does not work.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 use talaria_testkit::vendors::telegram;
@@ -224,6 +225,100 @@ async fn a_start_with_a_broken_file_takes_the_last_configuration_that_worked() {
     let (_, output) = run(rig.home.path(), &["status"]).await;
     assert!(!output.contains("an older one applies"), "{output}");
     rig.check();
+}
+
+/// Whoever was taken out of a list in the same minute in which somebody mistyped a number stays out.
+#[tokio::test]
+async fn a_start_with_an_older_configuration_lets_nobody_do_more_than_the_file_that_is_there() {
+    let mut rig = Rig::new(VendorSettings::default(), &["allow: [mallory-person]"]).await;
+    let good = config(&rig).replace("    allow_everyone: true\n", "");
+    rig.home.write("config.yaml", &good).unwrap();
+    rig.start().await;
+    rig.vendor.say("mallory", "while I may");
+    rig.until_everything_is_answered().await;
+    rig.end().await;
+    let connected = rig.vendor.read(|truth| truth.connections());
+    let wrong = "limits:\n  turns_at_once: many\n";
+    let revoked = good.replace("mallory-person", "ann-person");
+    for (file, because) in [
+        (format!("{revoked}{wrong}"), "somebody was put out"),
+        (format!("{good}roles: {{friends: {{tools: [session_search]}}}}\n{wrong}"), "a role came"),
+        (format!("{good}quick_commands: {{x: [}}\n"), "nobody can read it"),
+    ] {
+        rig.home.write("config.yaml", &file).unwrap();
+        let mut process = rig.launch.start(rig.home.path()).unwrap();
+        within(HANGS, "the ready line", process.ready()).await.unwrap();
+        let output = process.output();
+        assert!(output.contains("not connected before it is right"), "{because}: {output}");
+        let (_, output) = run(rig.home.path(), &["platforms"]).await;
+        let bench = output.lines().find(|line| line.starts_with("bench"));
+        assert!(bench.is_some_and(|line| line.contains("paused")), "{because}: {output}");
+        let (ended, output) = run(rig.home.path(), &["chat", "hello"]).await;
+        assert!(ended.success(), "the operator is answered: {output}");
+        assert_eq!(rig.vendor.read(|truth| truth.connections()), connected, "{because}");
+        process.terminate().unwrap();
+        within(HANGS, "the end", process.ended()).await.unwrap();
+    }
+    rig.home.write("config.yaml", &format!("{revoked}{wrong}")).unwrap();
+    let mut process = rig.launch.start(rig.home.path()).unwrap();
+    within(HANGS, "the ready line", process.ready()).await.unwrap();
+    rig.vendor.say_plainly("mallory", "and now?");
+    rig.home.write("config.yaml", &revoked).unwrap();
+    let (ended, output) = run(rig.home.path(), &["reload"]).await;
+    assert!(ended.success(), "{output}");
+    rig.until("a connection", |truth| truth.connections() > connected).await;
+    rig.vendor.say("ann", "hello");
+    rig.until_everything_is_answered().await;
+    assert_eq!(rig.vendor.read(|truth| truth.shown_in("mallory").count()), 1, "they stay out");
+}
+
+/// Files that others can read, or that may not be ours, are refused however well an older one worked.
+#[tokio::test]
+async fn secrets_that_are_refused_are_not_replaced_by_older_ones() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.home.write(".env", "A_KEY=first\n").unwrap();
+    rig.start().await;
+    rig.end().await;
+    let secrets = rig.home.file(".env");
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o644)).unwrap();
+    let (ended, output) = run(rig.home.path(), &["run"]).await;
+    assert_eq!(ended.code(), Some(78), "{output}");
+    assert!(output.contains("chmod 600"), "{output}");
+    let elsewhere = rig.home.file("elsewhere");
+    fs::rename(&secrets, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &secrets).unwrap();
+    let (ended, output) = run(rig.home.path(), &["run"]).await;
+    assert_eq!(ended.code(), Some(78), "{output}");
+    assert!(output.contains("is a link"), "{output}");
+}
+
+/// A token is replaced because it leaked: nothing else that does not work brings it back.
+#[tokio::test]
+async fn a_credential_that_was_replaced_is_not_taken_up_again() {
+    let telegram = telegram::Vendor::open().await;
+    telegram.truth().keeps_time = true;
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    let before = config(&rig);
+    let with = |token: &str| {
+        let account = format!(
+            "accounts:\n  family:\n    platform: telegram\n    token: \"{token}\"\n    base_url: \"{}\"\n    \
+             allow: [7]\n",
+            telegram.url
+        );
+        before.replace("accounts:\n", &account)
+    };
+    rig.home.write("config.yaml", &with(telegram::TOKEN)).unwrap();
+    rig.start().await;
+    let mistyped = telegram::TOKEN.replace(':', ":x");
+    rig.home.write("config.yaml", &with(&mistyped)).unwrap();
+    let (ended, output) = run(rig.home.path(), &["reload"]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    assert!(output.contains("not connected") && !output.contains("rolled back"), "{output}");
+    let asked = telegram.asked("getUpdates").len();
+    let (_, output) = run(rig.home.path(), &["platforms"]).await;
+    let family = output.lines().find(|line| line.starts_with("family"));
+    assert!(family.is_some_and(|line| line.contains("refused")), "{output}");
+    assert_eq!(telegram.asked("getUpdates").len(), asked, "nobody asks with the old one");
 }
 
 #[tokio::test]
