@@ -136,6 +136,8 @@ async fn atk_006_a_name_that_is_not_ours_is_refused() {
     assert_eq!(bench.status(without(getting("/"), "host")).await, StatusCode::MISDIRECTED_REQUEST);
     let absolute = with(getting("http://evil.example/"), "host", HOST);
     assert_eq!(bench.status(absolute).await, StatusCode::MISDIRECTED_REQUEST);
+    let twice_the_same = with(getting(&format!("http://{HOST}/")), "host", HOST);
+    assert_eq!(bench.status(twice_the_same).await, StatusCode::OK);
 }
 
 #[tokio::test(start_paused = true)]
