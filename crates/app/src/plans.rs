@@ -204,6 +204,74 @@ mod tests {
         access.footing(Caller { sender: &sender, standing, room, grant: None }).0
     }
 
+    /// Settings of an account that name nobody but ann and ben, and do not say that everybody is heard.
+    const KEYS: [&str; 22] = [
+        "allow: [ann]",
+        "allow_from: [ann, ben]",
+        "group_allow_from: [ben]",
+        "allow_admin_from: [mallory]",
+        "group_allow_admin_from: [mallory, ann]",
+        "user_allowed_commands: [restart, status]",
+        "group_user_allowed_commands: [reload]",
+        "dm_policy: open",
+        "dm_policy: pairing",
+        "dm_policy: allowlist",
+        "dm_policy: disabled",
+        "group_policy: open",
+        "group_policy: allowlist",
+        "group_policy: disabled",
+        "unauthorized_dm_behavior: pair",
+        "unauthorized_dm_behavior: ignore",
+        "guest_mode: true",
+        "require_mention: false",
+        "free_response_chats: [den]",
+        "allowed_chats: [den]",
+        "observe_unmentioned: true",
+        "allow_bots: all",
+    ];
+
+    /// The same of whole sections.
+    const SECTIONS: [&str; 6] = [
+        "access: {allow: [ben]}",
+        "access: {unauthorized_dm_behavior: pair}",
+        "people: {mallory: {identities: [loopback/mallory], role: boss}}\n\
+         roles: {boss: {commands: [reload, restart], tools: [session_search]}}",
+        "budgets: {guest: {messages: 9}}",
+        "approvals: {by: both}",
+        "group_sessions_per_user: false",
+    ];
+
+    #[test]
+    fn each_of_these_is_a_setting() {
+        for key in KEYS.into_iter().filter(|key| !key.ends_with(": open")) {
+            of(&bench(key), "loopback");
+        }
+        for section in SECTIONS {
+            of(&format!("{section}\n{}", bench("")), "loopback");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_setting_lets_anybody_in_whom_it_does_not_name(
+            keys in proptest::sample::subsequence(KEYS.to_vec(), 0..6),
+            sections in proptest::sample::subsequence(SECTIONS.to_vec(), 0..3),
+        ) {
+            let yaml = format!("{}\n{}", sections.join("\n"), bench(&keys.join(", ")));
+            let sources = Sources::default().with_config(&yaml);
+            let id = AccountId::new("loopback").unwrap();
+            // What is refused lets nobody in at all.
+            if let Ok(loaded) = talaria_config::load(sources, talaria_platforms::ALL) {
+                let access = access(loaded.config(), &id, &loaded.config().accounts[&id]);
+                for room in Room::ALL {
+                    let footing = footing(&access, "mallory", room);
+                    let is_out = matches!(footing, Footing::Stranger | Footing::Nobody);
+                    proptest::prop_assert!(is_out, "{:?} in {:?}: {}", footing, room, yaml);
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_role_that_lets_people_in_is_a_list() {
         let discord = |keys: &str| format!("accounts: {{discord: {{token: 'a.b.c'{keys}}}}}\n");

@@ -259,15 +259,21 @@ pub(crate) fn of_account(
     access
 }
 
-/// Points out ids that cannot be anybody's on a platform.
-fn unfit(ids: &[String], path: &str, spec: &Spec, origins: &Origins<'_>, verdict: &mut Verdict) {
+/// Refuses ids that cannot be anybody's on a platform, such as names, which anybody can take.
+pub(crate) fn unfit(
+    ids: &[String],
+    path: &str,
+    spec: &Spec,
+    origins: &Origins<'_>,
+    verdict: &mut Verdict,
+) {
     for (index, id) in ids.iter().enumerate().filter(|(_, id)| !(spec.senders.fit)(id)) {
         let expectation = format!(
             "is not how {} names people, so that nobody is meant; ids there look like {}",
             spec.label, spec.senders.like
         );
         let finding = Finding::at(&origins.of(path), &format!("{path}[{index}]"), expectation);
-        verdict.warnings.push(finding.with_value(format!("{:?}", brief(id))));
+        verdict.problems.push(finding.with_value(format!("{:?}", brief(id))));
     }
 }
 

@@ -262,7 +262,7 @@ fn open(
     };
     let vouches = spec.senders.also_by.iter().any(|key| is_filled(key));
     let opened = keys.enabled.then(|| registration.open(Value::Object(settings)));
-    let (direct, group) = rules::commands(&fitted, &keys, origins, verdict);
+    let (direct, group) = rules::commands(&fitted, &keys, spec, origins, verdict);
     let session_reset = keys.session_reset.clone();
     let hearing = rules::hearing(&fitted, &keys, origins, verdict);
     let (streaming, reply_to_mode) = (keys.streaming.clone(), keys.reply_to_mode);

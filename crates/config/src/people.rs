@@ -161,6 +161,14 @@ pub(crate) fn check(config: &Config, origins: &Origins<'_>, verdict: &mut Verdic
                 }
                 continue;
             };
+            let spec = settings.platform;
+            if !(spec.senders.fit)(sender.as_str()) {
+                verdict.problems.push(found(format!(
+                    "is not how {} names people, so that nobody is meant; ids there look like {}",
+                    spec.label, spec.senders.like
+                )));
+                continue;
+            }
             match known.insert((account.clone(), sender.clone()), name) {
                 None => {}
                 Some(other) if other == name => {
@@ -182,12 +190,6 @@ pub(crate) fn check(config: &Config, origins: &Origins<'_>, verdict: &mut Verdic
 /// What is odd about a sender who is somebody on an account.
 fn unheard(settings: &AccountSettings, account: &AccountId, sender: &SenderId) -> Option<String> {
     let spec = settings.platform;
-    if !(spec.senders.fit)(sender.as_str()) {
-        return Some(format!(
-            "is not how {} names people, so that nobody is meant; ids there look like {}",
-            spec.label, spec.senders.like
-        ));
-    }
     let access = &settings.access;
     let lists = [&access.allow, &access.general, &access.direct.allow, &access.group.allow];
     if spec.identity == Identity::Operator || lists.into_iter().any(|list| list.contains(sender)) {

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use talaria_model::Pattern;
+use talaria_platform::Spec;
 
-use crate::access::{ADMINISTRATORS, senders};
+use crate::access::{ADMINISTRATORS, senders, unfit};
 use crate::approvals::ApprovalMode;
 use crate::conversations::{CommandSettings, QUIET_PLATFORMS, QuickSettings, needs_shell, words};
 use crate::environment::Environment;
@@ -250,10 +251,17 @@ pub(crate) fn resolve_keys(
 pub(crate) fn commands(
     fitted: &FittedAccount,
     keys: &AccountKeys,
+    spec: &Spec,
     origins: &Origins<'_>,
     verdict: &mut Verdict,
 ) -> (CommandSettings, CommandSettings) {
     let path = below("accounts", &fitted.name);
+    for (key, ids) in [
+        ("allow_admin_from", &keys.allow_admin_from),
+        ("group_allow_admin_from", &keys.group_allow_admin_from),
+    ] {
+        unfit(ids, &below(&path, key), spec, origins, verdict);
+    }
     let named = |names: &[String]| -> BTreeSet<String> {
         let name = |name: &String| name.trim().trim_start_matches('/').to_lowercase();
         names.iter().map(name).filter(|name| !name.is_empty()).collect()

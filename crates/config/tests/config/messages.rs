@@ -507,13 +507,16 @@ fn what_an_account_answers_is_checked() {
             "config.yaml:1: accounts.pigeon.guest_mode: makes no difference, because allowed_chats names none",
         ],
     );
-    check_warnings(
-        "accounts: {pigeon: {token: t, allow_from: ['@bob']}}",
-        &[],
-        &[
-            "config.yaml:1: accounts.pigeon.allow_from[0]: \"@bob\" is not how Carrier pigeon names people, so that nobody is meant; ids there look like alice",
-        ],
-    );
+    for key in
+        ["allow", "allow_from", "group_allow_from", "allow_admin_from", "group_allow_admin_from"]
+    {
+        check(
+            &format!("accounts: {{pigeon: {{token: t, {key}: ['@bob']}}}}"),
+            &format!(
+                "config.yaml:1: accounts.pigeon.{key}[0]: \"@bob\" is not how Carrier pigeon names people, so that nobody is meant; ids there look like alice"
+            ),
+        );
+    }
     check(
         &account("allow_bots: some"),
         "config.yaml:1: accounts.pigeon.allow_bots: \"some\" is not one of none, mentions, all",

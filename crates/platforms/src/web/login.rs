@@ -192,3 +192,30 @@ fn digest(token: &str) -> String {
         hex
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_fresh_for_its_time_whichever_way_the_clock_is_wrong() {
+        let (made, moment) = (SystemTime::UNIX_EPOCH + 10 * LIFETIME, Duration::from_millis(1));
+        assert!(fresh(made, made));
+        for (apart, is_fresh) in [(LIFETIME - moment, true), (LIFETIME, false)] {
+            assert_eq!(fresh(made, made + apart), is_fresh, "{apart:?} later");
+            assert_eq!(fresh(made, made - apart), is_fresh, "{apart:?} before it was made");
+        }
+    }
+
+    #[test]
+    fn what_is_gone_is_forgotten_and_what_cannot_be_removed_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        fs::write(&token, "").unwrap();
+        forget(&token).unwrap();
+        assert!(!token.exists());
+        forget(&token).unwrap();
+        fs::create_dir(&token).unwrap();
+        assert!(forget(&token).is_err());
+    }
+}
