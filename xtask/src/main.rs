@@ -21,6 +21,7 @@ mod test;
 mod tidy;
 mod torture;
 mod trio;
+mod windows;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -63,6 +64,8 @@ enum Command {
     Servers(real_servers::Options),
     /// Run the release binary with Telegram, Discord and Slack at once, and let everything go wrong
     Trio(trio::Options),
+    /// Build for Windows, and try that under Wine
+    Windows(windows::Options),
 }
 
 fn main() -> Result<()> {
@@ -82,5 +85,6 @@ fn main() -> Result<()> {
         Command::Soak(options) => soak::run(&root, &options),
         Command::Servers(options) => real_servers::run(&root, &options),
         Command::Trio(options) => trio::run(&root, &options),
+        Command::Windows(options) => windows::run(&root, &options),
     }
 }

@@ -1,9 +1,8 @@
-//! Opens the two doors, the HTTP listener and the local socket, and serves them.
+//! Opens the two doors, the HTTP listener and the local one, and serves them.
 
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,16 +10,14 @@ use async_trait::async_trait;
 use axum::middleware;
 use axum::serve::ListenerExt;
 use talaria_gateway::Gateway;
-use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use talaria_machine::door::{Door, LONGEST_DOOR};
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::listener::Local;
 use crate::metrics::{Instruments, Reach, Vitals};
 use crate::probes::{self, Probes};
 use crate::serve::{Limits, serve};
 use crate::{api, http, local, metrics};
-
-/// Operating systems take no longer paths for sockets.
-const LONGEST_SOCKET: usize = 100;
 
 /// What only the program around the gateway can do.
 #[async_trait]
@@ -59,8 +56,7 @@ pub trait Operator: Send + Sync {
 /// The two doors, open and not yet served.
 pub struct Doors {
     http: TcpListener,
-    socket: UnixListener,
-    path: PathBuf,
+    local: Door,
 }
 
 /// Why a door could not be opened.
@@ -80,7 +76,7 @@ pub enum OpenError {
         /// Why.
         source: io::Error,
     },
-    /// The local socket could not be made.
+    /// The local door could not be made.
     #[error("cannot make the local socket {}: {source}", path.display())]
     Socket {
         /// Where.
@@ -98,7 +94,7 @@ impl OpenError {
                 "choose another port with `http.listen` in config.yaml, or TALARIA_HTTP__LISTEN"
             }
             Self::Refused { .. } => "check `http.listen` in config.yaml",
-            Self::Socket { path, .. } if path.as_os_str().len() > LONGEST_SOCKET => {
+            Self::Socket { path, .. } if path.as_os_str().len() > LONGEST_DOOR => {
                 "the path is too long for a socket; set TALARIA_HOME to a shorter one"
             }
             Self::Socket { .. } => "check that the home folder is on a local disk and writable",
@@ -129,14 +125,7 @@ impl Doors {
             _ => OpenError::Refused { address, source },
         })?;
         let failed = |source| OpenError::Socket { path: socket.to_owned(), source };
-        match std::fs::remove_file(socket) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-        }
-        let listener = UnixListener::bind(socket).map_err(failed)?;
-        std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Self { http, socket: listener, path: socket.to_owned() })
+        Ok(Self { http, local: Door::open(socket).map_err(failed)? })
     }
 
     /// Where the HTTP listener is; the port is known even when it was left open.
@@ -149,7 +138,6 @@ impl Doors {
         self,
         gateway: Gateway,
         operator: Arc<dyn Operator>,
-        user: u32,
         ended: impl Future<Output = ()>,
     ) -> io::Result<()> {
         let address = self.address()?.to_string();
@@ -167,14 +155,12 @@ impl Doors {
             // Small answers should not wait for more to send.
             let _ = stream.set_nodelay(true);
         });
-        let socket = Local::new(self.socket, self.path.clone(), user);
+        let local = Local::new(self.local, clock.clone());
         tokio::select! {
             never = serve(http, pages, clock.clone(), limits) => match never {},
-            never = serve(socket, desk, clock, limits) => match never {},
+            never = serve(local, desk, clock, limits) => match never {},
             () = ended => {}
         }
-        // Left behind, it would only make the next client wait for nobody.
-        let _ = std::fs::remove_file(&self.path);
         Ok(())
     }
 }

@@ -1,39 +1,53 @@
-//! Who may connect to the local socket.
+//! Who comes in by the local door.
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::serve::Listener;
-use tokio::net::{UnixListener, UnixStream};
+use talaria_clock::Clock;
+use talaria_machine::door::{Door, DoorStream};
 
-/// A socket in the home folder. Only processes of the same user get through.
+/// How long nobody is let in when the operating system has no room for another connection.
+const NO_ROOM: Duration = Duration::from_secs(1);
+
+/// The local door. Only processes of the same user get through.
 pub(crate) struct Local {
-    listener: UnixListener,
-    path: PathBuf,
-    user: u32,
+    door: Door,
+    clock: Arc<dyn Clock>,
 }
 
 impl Local {
-    pub(crate) fn new(listener: UnixListener, path: PathBuf, user: u32) -> Self {
-        Self { listener, path, user }
+    pub(crate) fn new(door: Door, clock: Arc<dyn Clock>) -> Self {
+        Self { door, clock }
     }
 }
 
 impl Listener for Local {
-    type Io = UnixStream;
+    type Io = DoorStream;
     type Addr = PathBuf;
 
-    async fn accept(&mut self) -> (UnixStream, PathBuf) {
+    async fn accept(&mut self) -> (DoorStream, PathBuf) {
         loop {
-            let (stream, _) = Listener::accept(&mut self.listener).await;
-            match stream.peer_cred() {
-                Ok(peer) if peer.uid() == self.user => return (stream, self.path.clone()),
-                _ => tracing::warn!("refused a local connection of another user"),
+            let error = match self.door.accept().await {
+                Ok(stream) => return (stream, self.door.path().to_owned()),
+                Err(error) => error,
+            };
+            // Somebody who has gone again says nothing of those who come next.
+            if !is_about_one(&error) {
+                tracing::error!(%error, "nobody can come in by the local door");
+                self.clock.sleep(NO_ROOM).await;
             }
         }
     }
 
     fn local_addr(&self) -> io::Result<PathBuf> {
-        Ok(self.path.clone())
+        Ok(self.door.path().to_owned())
     }
+}
+
+fn is_about_one(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

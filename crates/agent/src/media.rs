@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
-use talaria_machine::Folder;
+use talaria_machine::{Folder, has_one_name};
 use talaria_model::{FileRef, Shown};
 use tokio::io::AsyncReadExt;
 
@@ -364,11 +364,10 @@ impl Roots {
         let (root, below) = self.find(path)?;
         let folder = Folder::open(root).map_err(|_| NotSent::Unreadable)?;
         let file = folder.read_below(&below).map_err(|_| NotSent::Unreadable)?;
-        let about = file.metadata().map_err(|_| NotSent::Unreadable)?;
         // A second name for a file of somebody else's looks like an ordinary one.
-        match std::os::unix::fs::MetadataExt::nlink(&about) {
-            1 => Ok((below, file)),
-            _ => Err(NotSent::Forbidden),
+        match has_one_name(&file).map_err(|_| NotSent::Unreadable)? {
+            true => Ok((below, file)),
+            false => Err(NotSent::Forbidden),
         }
     }
 

@@ -92,11 +92,17 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunOptions {
     /// Take the place of the gateway that runs on this home, once it has finished its turns
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Be the service of this name, which Windows has started
+    #[arg(long, hide = true, value_name = "NAME", requires = "home")]
+    pub(crate) as_service: Option<String>,
+    /// The home folder of a service, which has no environment of its own
+    #[arg(long, hide = true, value_name = "FOLDER", requires = "as_service")]
+    pub(crate) home: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, Args)]
@@ -179,7 +185,7 @@ pub(crate) struct InstallOptions {
     pub(crate) print: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ServiceName {
     /// What it is called, where there is more than one
     #[arg(long, default_value = "talaria")]

@@ -1,11 +1,13 @@
-//! Talks to the running gateway over its local socket.
+//! Talks to the running gateway through its local door.
 
+use std::path::Path;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, TryStreamExt};
-use reqwest::{Method, StatusCode};
+use reqwest::{ClientBuilder, Method, StatusCode};
 use serde::de::DeserializeOwned;
 use talaria_admin::api::Problem;
+use talaria_machine::door;
 use tokio_util::codec::{FramedRead, LinesCodec};
 use tokio_util::io::StreamReader;
 
@@ -31,12 +33,10 @@ impl Client {
     /// The gateway of this home, if one is running.
     pub(crate) async fn find(home: &Home) -> Result<Option<Self>, Halt> {
         let socket = home.socket();
-        // A socket nobody listens on was left behind by a run that died.
-        if tokio::net::UnixStream::connect(&socket).await.is_err() {
+        if !door::answers(&socket).await {
             return Ok(None);
         }
-        let http = reqwest::Client::builder()
-            .unix_socket(socket)
+        let http = by_door(reqwest::Client::builder(), &socket)
             .no_proxy()
             .build()
             .map_err(Halt::failed)?;
@@ -114,12 +114,21 @@ impl Client {
     }
 }
 
+/// Lets every request go through the door of this path.
+pub(crate) fn by_door(client: ClientBuilder, path: &Path) -> ClientBuilder {
+    #[cfg(unix)]
+    let client = client.unix_socket(door::address(path));
+    #[cfg(windows)]
+    let client = client.windows_named_pipe(door::address(path));
+    client
+}
+
 /// Says that there is no gateway.
 pub(crate) fn nobody(home: &Home) -> Halt {
     Halt::failed(format_args!("no gateway is running on {}", home.path().display()))
 }
 
-/// The host is not used on a local socket, but HTTP wants one.
+/// The host is not used by a local door, but HTTP wants one.
 fn url(path: &str) -> String {
     format!("http://talaria{path}")
 }

@@ -20,7 +20,7 @@ use crate::instruments::Instruments;
 use crate::locks::Locks;
 use crate::model::{self, Choice, Equipment};
 use crate::steward::Butler;
-use crate::{init, plans, programs, reload, web_link};
+use crate::{ending, init, plans, programs, reload, signals, web_link};
 
 /// How long turns in hand get to finish in a gateway that ends with a terminal chat: somebody waits there.
 const CHAT_GRACE: Duration = Duration::from_secs(20);
@@ -124,7 +124,7 @@ impl Desk {
     /// Lets the gateway end, and writes down what is going on meanwhile.
     pub(crate) async fn end_with_a_report(&self, gateway: &Gateway) {
         let why = self.end.decision().map_or(Why::Stop, |(_, why)| why);
-        init::stopping(&why.in_words());
+        init::stopping(&why.in_words(), ending::longest(self.state().loaded.config()));
         let report = Report::new(&self.home, gateway, why, &|text| self.redact(text));
         let drain = self.drain();
         let longest = drain.patience + drain.flush + STUCK;
@@ -257,7 +257,8 @@ impl Operator for Desk {
 
     fn stop(&self) {
         let why = match self.restarts {
-            Restarts::Possible => Why::Stop,
+            // Where there are no signals, whoever takes over asks like this.
+            Restarts::Possible => signals::announced(&self.home).unwrap_or(Why::Stop),
             Restarts::Never => Why::ChatOver,
         };
         tracing::info!(why = why.in_words(), "ending; a signal meanwhile ends it at once");

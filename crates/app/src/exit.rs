@@ -25,7 +25,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    const fn code(self) -> u8 {
+    pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Failed => 1,

@@ -9,12 +9,11 @@ use std::time::Duration;
 use serde::Serialize;
 use talaria_clock::{Clock, SystemClock, rfc3339};
 use talaria_gateway::{Drained, Gateway};
+use talaria_machine::{Mode, command_line, parent, replace};
 
 use crate::aside::aside;
 use crate::ending::Why;
 use crate::home::Home;
-use crate::instance::process;
-use crate::replace::{PRIVATE, replace};
 
 /// How many of these files are kept.
 const KEPT: usize = 20;
@@ -221,7 +220,7 @@ impl Report {
     fn try_to_write(&self) -> std::io::Result<()> {
         let Some(folder) = self.path.parent() else { return Ok(()) };
         std::fs::create_dir_all(folder)?;
-        replace(&self.path, &serde_json::to_vec_pretty(self)?, PRIVATE)?;
+        replace(&self.path, &serde_json::to_vec_pretty(self)?, Mode::PRIVATE)?;
         for old in too_many(folder)? {
             std::fs::remove_file(old)?;
         }
@@ -245,13 +244,12 @@ fn too_many(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 fn ancestors(redact: &dyn Fn(&str) -> String) -> Vec<Ancestor> {
-    let parents =
-        std::iter::successors(process::parent(std::process::id()), |pid| process::parent(*pid));
+    let parents = std::iter::successors(parent(std::process::id()), |pid| parent(*pid));
     parents
         .take_while(|pid| *pid != 0)
         .take(ANCESTORS)
         .map(|pid| {
-            let words = process::command_line(pid).unwrap_or_default();
+            let words = command_line(pid).unwrap_or_default();
             Ancestor { pid, argv: words.iter().map(|word| redact(word)).collect() }
         })
         .collect()

@@ -1,9 +1,10 @@
 //! The home folder: where it is, who may use it, and that only one gateway does.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use talaria_machine::{Mode, Private, belongs_to_us, close, close_command, make_for_us, open_to};
 
 use crate::exit::{Exit, Halt};
 
@@ -50,13 +51,12 @@ impl Home {
                 })?
                 .join(".talaria"),
         };
-        Ok(Self { path: std::path::absolute(&path).unwrap_or(path) })
+        Ok(Self::at(&path))
     }
 
     /// The home in this folder.
-    #[cfg(test)]
     pub(crate) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned() }
+        Self { path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -127,18 +127,19 @@ impl Home {
             Halt::failed(format_args!("cannot use {} as home: {error}", self.path.display()))
                 .hint("set TALARIA_HOME to a folder that you can write to")
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.path).map_err(cannot)?;
-        let found = fs::metadata(&self.path).map_err(cannot)?;
-        if found.uid() != nix::unistd::geteuid().as_raw() {
+        make_for_us(&self.path).map_err(cannot)?;
+        if !belongs_to_us(&self.path).map_err(cannot)? {
             return Err(Halt::failed(format_args!(
                 "{} belongs to another user",
                 self.path.display()
             ))
             .hint("run talaria as that user, or set TALARIA_HOME to a folder of your own"));
         }
-        if found.mode() & 0o077 != 0 {
+        // A home may be a link to where there is room.
+        let real = fs::canonicalize(&self.path).map_err(cannot)?;
+        if open_to(&real).is_some() {
             // Everything people said is in there.
-            fs::set_permissions(&self.path, Permissions::from_mode(0o700)).map_err(cannot)?;
+            close(&real).map_err(cannot)?;
         }
         self.look_for_links()?;
         self.try_writing().map_err(cannot)
@@ -155,15 +156,13 @@ impl Home {
                     "put what it leads to in its place; to keep everything elsewhere, set TALARIA_HOME",
                 ));
             }
-            let mode = found.mode() & 0o777;
-            if mode & 0o077 != 0 {
-                let closed = Permissions::from_mode(mode & 0o700);
-                fs::set_permissions(&path, closed).map_err(|error| {
+            if open_to(&path).is_some() {
+                close(&path).map_err(|error| {
                     Halt::failed(format_args!(
                         "{} can be read by others and cannot be closed: {error}",
                         path.display()
                     ))
-                    .hint(format_args!("run `chmod go-rwx {}`", path.display()))
+                    .hint(format_args!("run `{}`", close_command(&path, Mode::of(&found).for_us())))
                 })?;
             }
         }
@@ -188,7 +187,7 @@ impl Home {
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(0o600)
+            .private()
             .open(&path)
             .map_err(cannot)?;
         match file.try_lock() {
@@ -219,7 +218,8 @@ impl Home {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     #[test]
     fn state_that_is_a_link_is_refused_and_what_others_could_read_is_closed() {

@@ -7,9 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use talaria_machine::{Mode, replace};
 use talaria_model::{AccountId, Address};
-
-use crate::replace::{PRIVATE, replace};
 
 /// The longest file that can be ours.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -50,7 +49,7 @@ impl Homes {
         let mut next = kept.clone();
         next.insert(at.account.clone(), at.clone());
         let written = Written { homes: next.values().cloned().collect() };
-        replace(&self.path, &serde_json::to_vec_pretty(&written)?, PRIVATE)?;
+        replace(&self.path, &serde_json::to_vec_pretty(&written)?, Mode::PRIVATE)?;
         *kept = next;
         Ok(())
     }

@@ -6,15 +6,15 @@
 //! or about what people may do, the two say something different waits for the file to be right.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use talaria_clock::{Clock, SystemClock};
 use talaria_config::{Change, Config, Loaded, Sources};
+use talaria_machine::{Mode, make_for_us, replace};
 use talaria_model::AccountId;
 use talaria_platform::Startup;
 use talaria_providers::Http;
@@ -22,7 +22,6 @@ use talaria_providers::Http;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 use crate::instance::Record;
-use crate::replace::{PRIVATE, replace};
 use crate::{model, start};
 
 /// A configuration to start with.
@@ -173,10 +172,10 @@ pub(crate) fn keep(home: &Home, sources: &Sources) {
 }
 
 fn write(folder: &Path, sources: &Sources) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    make_for_us(folder)?;
     // Secrets first: the other file makes it one that can be used.
     match sources.dotenv_text() {
-        Some(text) => replace(&folder.join(".env"), text.as_bytes(), PRIVATE)?,
+        Some(text) => replace(&folder.join(".env"), text.as_bytes(), Mode::PRIVATE)?,
         None => match fs::remove_file(folder.join(".env")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -185,7 +184,7 @@ fn write(folder: &Path, sources: &Sources) -> io::Result<()> {
     replace(
         &folder.join("config.yaml"),
         sources.config_text().unwrap_or_default().as_bytes(),
-        PRIVATE,
+        Mode::PRIVATE,
     )
 }
 

@@ -4,14 +4,14 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use talaria_machine::{Private, Process, make_for_us};
 use talaria_model::{AccountId, Secret};
 use talaria_platform::ConnectError;
 
@@ -52,7 +52,8 @@ impl Locks {
         let given = |name| variable(name).filter(|path| path.is_absolute());
         let folder = given("TALARIA_GATEWAY_LOCK_DIR").or_else(|| {
             let state = given("XDG_STATE_HOME")
-                .or_else(|| Some(given("HOME")?.join(".local").join("state")))?;
+                .or_else(|| Some(given("HOME")?.join(".local").join("state")))
+                .or_else(|| given("LOCALAPPDATA"))?;
             Some(state.join("talaria").join("gateway-locks"))
         })?;
         Some(Self { folder, claims: Arc::default() })
@@ -129,14 +130,14 @@ impl Claim {
                 .into(),
         };
         let folder = self.path.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(broken)?;
+        make_for_us(folder).map_err(broken)?;
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(0o600)
-            .custom_flags(nix::libc::O_NOFOLLOW)
+            .private()
+            .no_link()
             .open(&self.path)
             .map_err(broken)?;
         match file.try_lock() {
@@ -186,12 +187,9 @@ impl Claim {
     }
 }
 
-/// When a process began, in ticks since the machine did. None where that is not known, or it is gone.
+/// When a process began, as the operating system counts. None where that is not known, or it is gone.
 fn began(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program stands in parentheses and may contain anything.
-    let (_, fields) = stat.rsplit_once(") ")?;
-    fields.split(' ').nth(19)?.parse().ok()
+    Process::numbered(pid).start_time
 }
 
 #[cfg(test)]

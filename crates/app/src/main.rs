@@ -23,7 +23,6 @@ mod instruments;
 mod last_good;
 mod locks;
 mod logging;
-
 mod model;
 mod paused;
 mod people;
@@ -32,7 +31,6 @@ mod plans;
 mod programs;
 mod quick;
 mod reload;
-mod replace;
 mod rules;
 mod run;
 mod signals;
@@ -48,6 +46,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use talaria_clock::{Clock, Mark, SystemClock};
+use talaria_machine::service::{self, Outcome};
 
 use crate::cli::{Cli, Command, RunOptions};
 use crate::exit::{Exit, Halt};
@@ -58,8 +57,38 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let begun = SystemClock.mark();
-    keep_to_ourselves();
-    let command = Cli::parse().command.unwrap_or(Command::Run(RunOptions::default()));
+    talaria_machine::keep_to_ourselves();
+    let command = said();
+    match &command {
+        Command::Run(RunOptions { as_service: Some(name), .. }) => serve_as(name).into(),
+        _ => live(command, begun).into(),
+    }
+}
+
+/// What the words of this process ask for.
+fn said() -> Command {
+    Cli::parse().command.unwrap_or(Command::Run(RunOptions::default()))
+}
+
+/// Is a service for as long as it runs.
+fn serve_as(name: &str) -> Exit {
+    let body = || match live(said(), SystemClock.mark()) {
+        Exit::Done => Outcome::Done,
+        exit @ Exit::Unmendable => Outcome::LeftAlone(exit.code()),
+        exit => Outcome::StartedAgain(exit.code()),
+    };
+    match service::serve_as(name, body) {
+        Ok(()) => Exit::Done,
+        Err(error) => {
+            let problem = format!("nobody has started it as a service: {error}");
+            eprintln!("{}", Halt::new(Exit::Misused, problem).hint("use `talaria run`"));
+            Exit::Misused
+        }
+    }
+}
+
+/// Does what was asked for, and says how it ended.
+fn live(command: Command, begun: Mark) -> Exit {
     let is_gateway = matches!(command, Command::Run(_));
     let ended = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -72,26 +101,22 @@ fn main() -> ExitCode {
             ended
         });
     match ended {
-        Ok(exit) => exit.into(),
+        Ok(exit) => exit,
         Err(halt) => {
             let halt = if is_gateway { halt.of_a_gateway() } else { halt };
             eprintln!("{halt}");
-            halt.exit.into()
+            halt.exit
         }
     }
-}
-
-/// Whatever is written is for this user alone, and what is in memory is not written down when we die.
-fn keep_to_ourselves() {
-    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
-    // Where the system does not let us, it is no reason not to run.
-    let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0);
 }
 
 async fn carry_out(command: Command, begun: Mark) -> Result<Exit, Halt> {
     // One TLS provider in the whole process, chosen before anything can ask for one.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let home = Home::find()?;
+    let home = match &command {
+        Command::Run(RunOptions { home: Some(folder), .. }) => Home::at(folder),
+        _ => Home::find()?,
+    };
     backup::settle(&home)?;
     match command {
         Command::Run(options) => run::run(&home, options, begun).await,
@@ -116,7 +141,7 @@ async fn carry_out(command: Command, begun: Mark) -> Result<Exit, Halt> {
         Command::Reload(output) => commands::control::reload(&home, output).await,
         Command::Stop => commands::control::stop(&home).await,
         Command::Restart => commands::control::restart(&home).await,
-        Command::Service(command) => commands::service::service(&home, command),
+        Command::Service(command) => commands::service::service(&home, command).await,
         Command::Completions { shell } => commands::completions::completions(shell),
     }
 }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use talaria_machine::{Mode, replace};
 use talaria_model::AccountId;
 use talaria_session::Pause;
 
 use crate::exit::Halt;
 use crate::home::Home;
-use crate::replace::{PRIVATE, replace};
 
 /// The longest file that can be ours.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -70,7 +70,7 @@ impl PausedAccounts {
         }
         if changed {
             let written = serde_json::to_vec_pretty(&Written { paused: next.clone() })?;
-            replace(&self.path, &written, PRIVATE)?;
+            replace(&self.path, &written, Mode::PRIVATE)?;
             *kept = next;
         }
         Ok(())

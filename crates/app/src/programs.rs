@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use talaria_agent::{AsksFirst, Order, Program, Programs, Wraps};
 use talaria_clock::Clock;
 use talaria_config::{AskBefore, Finding, Loaded, ProgramSettings};
+use talaria_machine::{Identity, doubt, is_program, replaceable_in};
 
 use crate::quick::{self, Job};
 
@@ -136,20 +137,18 @@ impl Programs for NamedPrograms {
 struct FoundFile {
     path: PathBuf,
     metadata: Metadata,
+    identity: Identity,
 }
 
 impl FoundFile {
     /// Changes whenever the file does.
     fn identity(&self) -> String {
-        let file = &self.metadata;
-        format!(
-            "{}.{}.{}.{}.{}",
-            file.dev(),
-            file.ino(),
-            file.size(),
-            file.mtime(),
-            file.mtime_nsec()
-        )
+        let Self { metadata, identity: Identity { disk, number }, .. } = self;
+        // An operating system that does not tell when a file was changed tells its size.
+        let changed = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let changed = changed.unwrap_or_default();
+        let (seconds, nanos) = (changed.as_secs(), changed.subsec_nanos());
+        format!("{disk}.{number}.{}.{seconds}.{nanos}", metadata.len())
     }
 }
 
@@ -162,29 +161,22 @@ fn look_at(path: &Path) -> Result<FoundFile, String> {
     if path.to_str().is_none() {
         return Err("has a name that is not text".into());
     }
-    let look = |path: &Path| path.metadata().map_err(|error| format!("cannot be read: {error}"));
-    let metadata = look(&path)?;
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+    let metadata = path.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err("is not a file".into());
     }
-    if metadata.mode() & 0o111 == 0 {
+    if !is_program(&path) {
         return Err("is not a program: it may not be executed".into());
     }
-    let trusted = |metadata: &Metadata| {
-        metadata.uid() == 0 || metadata.uid() == nix::unistd::geteuid().as_raw()
-    };
-    if metadata.mode() & 0o022 != 0 || !trusted(&metadata) {
+    if doubt(&path).map_err(unreadable)?.is_some() {
         return Err("can be changed by others; let only its owner write to it (chmod go-w)".into());
     }
-    for folder in path.ancestors().skip(1) {
-        let metadata = look(folder)?;
-        // In a folder with the sticky bit, nobody replaces the files of others.
-        let is_sticky = metadata.mode() & 0o1000 != 0;
-        if (metadata.mode() & 0o022 != 0 && !is_sticky) || !trusted(&metadata) {
-            return Err(format!("lies in {}, where others can replace it", folder.display()));
-        }
+    if let Some(folder) = replaceable_in(&path).map_err(unreadable)? {
+        return Err(format!("lies in {}, where others can replace it", folder.display()));
     }
-    Ok(FoundFile { path, metadata })
+    let identity = Identity::at(&path).map_err(unreadable)?;
+    Ok(FoundFile { path, metadata, identity })
 }
 
 /// By the name that the operator gave and by the name of the file behind it, without a version.

@@ -2,15 +2,13 @@
 //!
 //! Its words reach it as they are; nothing reads them in between. It gets no secrets in its environment, little time, and nothing that it leaves running outlives it.
 
-use std::os::unix::process::CommandExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use talaria_clock::Clock;
-use talaria_machine::{Group, environment};
+use talaria_machine::{Output, Started, environment, output};
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 /// How long a program may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -60,9 +58,8 @@ pub(crate) async fn run(job: &Job<'_>, clock: &dyn Clock) -> Result<String, Stri
 
 /// A program and all that it started.
 struct Running {
-    child: Child,
-    output: pipe::Receiver,
-    group: Group,
+    program: Started,
+    output: Output,
 }
 
 impl Running {
@@ -72,23 +69,19 @@ impl Running {
             return Err("There is no command.".into());
         };
         // One pipe for both, so that what was printed stays in its order.
-        let (reader, writer) = std::io::pipe().map_err(failed)?;
-        let mut command = std::process::Command::new(program);
+        let (output, writer) = output().map_err(failed)?;
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .env_clear()
             .envs(environment())
             .stdin(Stdio::null())
             .stdout(writer.try_clone().map_err(failed)?)
-            .stderr(writer)
-            .process_group(0);
+            .stderr(writer);
         if let Some(folder) = job.folder {
             command.current_dir(folder);
         }
-        let child = Command::from(command).spawn().map_err(failed)?;
-        let group = Group::of(child.id());
-        let output = pipe::Receiver::from_owned_fd(reader.into()).map_err(failed)?;
-        Ok(Self { child, output, group })
+        Ok(Self { program: Started::start(command).map_err(failed)?, output })
     }
 
     async fn finish(&mut self, printed: &mut Printed) -> std::io::Result<ExitStatus> {
@@ -96,15 +89,15 @@ impl Running {
             tokio::select! {
                 read = self.output.read_buf(&mut printed.fresh) => {
                     if read? == 0 {
-                        break self.child.wait().await?;
+                        break self.program.wait().await?;
                     }
                     printed.take();
                 }
-                status = self.child.wait() => break status?,
+                status = self.program.wait() => break status?,
             }
         };
         // What it left running would keep the pipe open.
-        self.group.end();
+        self.program.end();
         while self.output.read_buf(&mut printed.fresh).await? > 0 {
             printed.take();
         }

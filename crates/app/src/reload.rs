@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::future::join_all;
 use talaria_admin::{Operator, api};
 use talaria_config::{Applies, Change, Config, Shown, Sources};
 use talaria_gateway::{AccountPlan, AccountState, Probation};
+use talaria_machine::Identity;
 use talaria_model::AccountId;
 use talaria_session::Pause;
 
@@ -354,14 +354,14 @@ fn tell(done: &api::Reloaded) {
 
 /// How the files look from outside.
 #[derive(Clone, PartialEq, Eq)]
-struct Looks([Option<[i64; 4]>; 2]);
+struct Looks([Option<(SystemTime, u64, Identity)>; 2]);
 
 impl Looks {
     fn of(desk: &Desk) -> Self {
         Self(["config.yaml", ".env"].map(|name| {
-            let found = fs::metadata(desk.home.path().join(name)).ok()?;
-            let size = i64::try_from(found.len()).unwrap_or(i64::MAX);
-            Some([found.mtime(), found.mtime_nsec(), size, found.ino().cast_signed()])
+            let path = desk.home.path().join(name);
+            let found = fs::metadata(&path).ok()?;
+            Some((found.modified().ok()?, found.len(), Identity::at(&path).ok()?))
         }))
     }
 }

@@ -10,6 +10,7 @@ use talaria_admin::Operator;
 use talaria_clock::{Clock, Mark, SystemClock};
 use talaria_config::Sources;
 use talaria_gateway::{AccountState, AccountStatus, Gateway};
+use talaria_machine::{parent, service};
 
 use crate::boot::Boot;
 use crate::cli::RunOptions;
@@ -18,7 +19,7 @@ use crate::discretion::Discretion;
 use crate::ending::{self, Ending, Pace, Sender, Why};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
-use crate::instance::{Kind, process};
+use crate::instance::Kind;
 use crate::last_good::{self, Booted, Older};
 use crate::logging::{self, Log};
 use crate::signals::{self, Signals};
@@ -155,7 +156,7 @@ async fn begin(
 fn is_unplanned(why: &Why) -> bool {
     match why {
         Why::Signal { name: "SIGTERM", sender: Some(Sender { pid, .. }) } => {
-            again::is_systemds() && process::parent(std::process::id()) != Some(*pid)
+            service::restarts_us() && parent(std::process::id()) != Some(*pid)
         }
         _ => false,
     }

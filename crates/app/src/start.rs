@@ -320,12 +320,11 @@ impl Prepared {
 impl Running {
     /// Serves until it is asked to end, then ends.
     pub(crate) async fn serve(self) -> Result<(), Halt> {
-        let user = nix::unistd::geteuid().as_raw();
         let operator: Arc<dyn Operator> = self.desk.clone();
         self.begin_chores();
         let Self { desk, gateway, chores, state_file, boot, .. } = self;
         let (stopping, end) = (gateway.clone(), desk.clone());
-        let served = self.doors.serve(gateway.clone(), operator, user, async move {
+        let served = self.doors.serve(gateway.clone(), operator, async move {
             end.end.asked.cancelled().await;
             // Doors stay open while turns finish: people watch them.
             end.end_with_a_report(&stopping).await;

@@ -14,15 +14,15 @@ use serde_json::json;
 use talaria_admin::Operator;
 use talaria_clock::{Clock, SystemClock, rfc3339};
 use talaria_gateway::{AccountState, AccountStatus, Gateway};
+use talaria_machine::{Mode, Outlasts, Process, replace_to};
 
 use crate::aside::aside;
 use crate::boot::{Boot, Phase};
 use crate::desk::Desk;
 use crate::ending::Ending;
 use crate::home::Home;
-use crate::instance::process::Process;
+
 use crate::instance::{Kind, Record};
-use crate::replace::{Outlasts, PRIVATE, replace_to};
 
 /// How often it is looked whether something has changed.
 const LOOK: Duration = Duration::from_millis(500);
@@ -245,7 +245,7 @@ impl Pen {
         file["updated_at"] = rfc3339(SystemClock.now()).into();
         let written = serde_json::to_vec_pretty(&file)
             .map_err(std::io::Error::from)
-            .and_then(|bytes| replace_to(&self.path, &bytes, PRIVATE, outlasts));
+            .and_then(|bytes| replace_to(&self.path, &bytes, Mode::PRIVATE, outlasts));
         if let Err(error) = written {
             tracing::warn!(%error, "gateway_state.json could not be written");
         }

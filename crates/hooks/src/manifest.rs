@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use talaria_machine::{is_program, make_program, program_in};
 
 use crate::safety;
 
@@ -216,10 +216,9 @@ fn handler(folder: &Path, manifest: &Manifest) -> Result<Handler, String> {
             }
             folder.join(named)
         }
-        None => ["handler.py", "handler"]
-            .map(|name| folder.join(name))
-            .into_iter()
-            .find(|path| path.exists())
+        None => Some(folder.join("handler.py"))
+            .filter(|path| path.exists())
+            .or_else(|| program_in(folder, "handler"))
             .ok_or("there is no handler.py and no handler; add one, or name it in HOOK.yaml")?,
     };
     safety::check(&path)?;
@@ -230,8 +229,8 @@ fn handler(folder: &Path, manifest: &Manifest) -> Result<Handler, String> {
     if path.extension().is_some_and(|extension| extension == "py") {
         return Ok(Handler::Python(path));
     }
-    if found.permissions().mode() & 0o100 == 0 {
-        return Err(format!("{} is not executable; make it so with chmod u+x", path.display()));
+    if !is_program(&path) {
+        return Err(format!("{} is not executable; {}", path.display(), make_program()));
     }
     Ok(Handler::Program(path))
 }

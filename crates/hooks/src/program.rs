@@ -6,10 +6,10 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use serde_json::Value;
 use talaria_clock::Clock;
+use talaria_machine::Started;
 use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
 
-use crate::running::{Running, begin, complaints, last_line};
+use crate::running::{begin, command, complaints, last_line};
 use crate::{Call, Ears, Hook, HookError, LONGEST_ANSWER, manifest};
 
 /// How many processes one hook has at once for what nobody waits for, and for what somebody does.
@@ -49,12 +49,11 @@ async fn hear(hook: &Hook, call: Call, clock: &dyn Clock) {
 
 async fn run(hook: &Hook, call: &Call) -> Result<Value, HookError> {
     let failed = |error: std::io::Error| HookError::Failed(format!("it cannot be run: {error}"));
-    let mut command = Command::new(hook.handler.path());
     let name = manifest::word(&call.event);
+    let mut command = command(hook.handler.path(), &hook.folder, &hook.name);
     command.arg(name).env("TALARIA_EVENT", name);
-    let mut running = Running::start(command, &hook.folder, &hook.name).map_err(failed)?;
-    let stdin = running.child.stdin.take();
-    let (stdout, stderr) = (running.child.stdout.take(), running.child.stderr.take());
+    let mut running = Started::start(command).map_err(failed)?;
+    let (stdin, stdout, stderr) = (running.stdin(), running.stdout(), running.stderr());
     let line = call.line.clone();
     let tell = async move {
         if let Some(mut stdin) = stdin {
@@ -67,11 +66,11 @@ async fn run(hook: &Hook, call: &Call) -> Result<Value, HookError> {
     tokio::pin!(said);
     let (status, (answer, complaints, ())) = tokio::select! {
         said = &mut said => {
-            let status = running.child.wait().await;
+            let status = running.wait().await;
             running.end();
             (status, said)
         }
-        status = running.child.wait() => {
+        status = running.wait() => {
             running.end();
             (status, said.await)
         }

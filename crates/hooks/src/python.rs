@@ -8,11 +8,12 @@ use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::Value;
 use talaria_clock::{Clock, Mark};
+use talaria_machine::{PYTHON, Started};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio_util::codec::{FramedRead, LinesCodec};
 
-use crate::running::{Running, last_line};
+use crate::running::{command, last_line};
 use crate::{Call, Ears, Hook, HookError, LONGEST_ANSWER, LONGEST_RUN};
 
 /// What runs the handler. It is handed over with the command, so that nobody can have changed it.
@@ -26,7 +27,7 @@ const TOLD_AT_ONCE: usize = AT_ONCE / 2;
 const MOST_COMPLAINTS: usize = 4 * 1024;
 
 struct Host {
-    running: Running,
+    running: Started,
     stdin: ChildStdin,
     /// What it has not taken yet.
     unsent: VecDeque<u8>,
@@ -56,15 +57,13 @@ enum Heard {
 impl Host {
     fn start(hook: &Hook) -> Result<Self, HookError> {
         let failed =
-            |error: std::io::Error| HookError::Failed(format!("python3 cannot be run: {error}"));
-        let mut command = Command::new("python3");
+            |error: std::io::Error| HookError::Failed(format!("{PYTHON} cannot be run: {error}"));
+        let mut command = command(PYTHON, &hook.folder, &hook.name);
         command.args(["-u", "-B", "-c", HOST]).arg(hook.handler.path());
-        let mut running = Running::start(command, &hook.folder, &hook.name).map_err(failed)?;
-        let child = &mut running.child;
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let mut running = Started::start(command).map_err(failed)?;
+        let (stdin, stdout, stderr) = (running.stdin(), running.stdout(), running.stderr());
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
-            return Err(HookError::Failed("python3 has no pipes".into()));
+            return Err(HookError::Failed(format!("{PYTHON} has no pipes")));
         };
         let lines = FramedRead::new(stdout, LinesCodec::new_with_max_length(LONGEST_ANSWER));
         let (unsent, complaints) = (VecDeque::new(), Vec::new());

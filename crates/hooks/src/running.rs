@@ -1,15 +1,12 @@
-//! A process of a hook, and all that it started. It ends with us.
+//! A process of a hook: what it is given, and what it says.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Stdio;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use talaria_machine::environment;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
-
-/// What a hook is told of our environment. Everything else may be a secret.
-const PASSED_ON: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
+use tokio::process::Command;
 
 /// How much of its complaints is kept, in bytes.
 const MOST_COMPLAINTS: usize = 4 * 1024;
@@ -17,40 +14,19 @@ const MOST_COMPLAINTS: usize = 4 * 1024;
 /// The most that is told of them, in characters.
 const LONGEST_REASON: usize = 160;
 
-pub(crate) struct Running {
-    pub(crate) child: Child,
-    /// Absent once it was ended: the number may be somebody else's then.
-    group: Option<Pid>,
-}
-
-impl Running {
-    pub(crate) fn start(mut command: Command, folder: &Path, name: &str) -> std::io::Result<Self> {
-        let child = command
-            .current_dir(folder)
-            .env_clear()
-            .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
-            .env("TALARIA_HOOK", name)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
-        Ok(Self { child, group })
-    }
-
-    pub(crate) fn end(&mut self) {
-        if let Some(group) = self.group.take() {
-            // Whoever is gone already needs no ending.
-            let _ = killpg(group, Signal::SIGKILL);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
-    }
+/// How a program of a hook is run: in its folder, and told no more of our environment than any program
+/// needs.
+pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path, name: &str) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(folder)
+        .env_clear()
+        .envs(environment().filter(|(name, _)| *name != "SHELL"))
+        .env("TALARIA_HOOK", name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
 }
 
 /// The beginning of what is said. The rest is heard and forgotten, so that nobody waits for us.

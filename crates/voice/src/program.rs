@@ -6,42 +6,16 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::{AccessFlags, Pid, access};
 use talaria_agent::VoiceError;
+use talaria_machine::{SCRATCH, Started, environment, find_program};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
-
-/// What a program is told of our environment. Everything else may be a secret.
-const PASSED_ON: [&str; 7] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"];
+use tokio::process::Command;
 
 /// How much of its complaints is kept, in bytes.
 const MOST_COMPLAINTS: usize = 4 * 1024;
 
 /// The most that is told of them, in characters.
 const LONGEST_REASON: usize = 160;
-
-/// A program and all that it started.
-struct Running {
-    child: Child,
-    /// Absent once it was ended: the number may be somebody else's then.
-    group: Option<Pid>,
-}
-
-impl Running {
-    fn end(&mut self) {
-        if let Some(group) = self.group.take() {
-            // Whoever is gone already needs no ending.
-            let _ = killpg(group, Signal::SIGKILL);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
 
 /// Runs a program in a folder, tells it `input`, and says what it printed, which may not be more than
 /// `largest` bytes.
@@ -54,22 +28,18 @@ pub(crate) async fn run(
     let refused = |reason: String| VoiceError::Refused { reason };
     let [name, arguments @ ..] = words else { return Err(refused("there is no program".into())) };
     let failed = |error: std::io::Error| refused(format!("`{name}` cannot be run: {error}"));
-    let child = Command::new(name)
+    let mut command = Command::new(name);
+    command
         .args(arguments)
         .current_dir(folder)
         .env_clear()
-        .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
-        .env("TMPDIR", folder)
+        .envs(environment().filter(|(name, _)| *name != "SHELL"))
+        .envs(SCRATCH.map(|name| (name, folder)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .map_err(failed)?;
-    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
-    let mut running = Running { child, group };
-    let (stdin, stdout, stderr) =
-        (running.child.stdin.take(), running.child.stdout.take(), running.child.stderr.take());
+        .stderr(Stdio::piped());
+    let mut running = Started::start(command).map_err(failed)?;
+    let (stdin, stdout, stderr) = (running.stdin(), running.stdout(), running.stderr());
     let tell = async move {
         if let Some(mut stdin) = stdin {
             // One that does not want to hear it all has its reasons.
@@ -86,11 +56,11 @@ pub(crate) async fn run(
         tokio::pin!(said);
         tokio::select! {
             said = &mut said => {
-                let status = running.child.wait().await;
+                let status = running.wait().await;
                 running.end();
                 (status, said)
             }
-            status = running.child.wait() => {
+            status = running.wait() => {
                 running.end();
                 (status, said.await)
             }
@@ -124,16 +94,7 @@ async fn begin(from: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
 
 /// Whether there is such a program on this machine that we may run.
 pub fn is_there(program: &str) -> bool {
-    if program.contains('/') {
-        return is_runnable(Path::new(program));
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| is_runnable(&folder.join(program)))
-}
-
-fn is_runnable(path: &Path) -> bool {
-    let is_file = path.metadata().is_ok_and(|found| found.is_file());
-    is_file && access(path, AccessFlags::X_OK).is_ok()
+    find_program(program).is_some()
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Programs on this machine that listen and speak.
 
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -82,7 +81,7 @@ impl Workshop {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        talaria_machine::make_for_us(&folder)?;
         Ok(Self { folder })
     }
 

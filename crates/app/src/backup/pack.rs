@@ -1,15 +1,15 @@
 //! Writes a backup. Nothing is held up by it: the database is copied as one moment left it, and what
 //! belongs to it is read afterwards, so that no file is missing that the copy names.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 use talaria_clock::{Clock, SystemClock};
+use talaria_machine::{Mode, create_for_us};
 
 use super::workshop::{Workshop, private};
 use super::{ABOUT, About, FORMAT, Hashing, KEPT, MANIFEST, MOST_MEMBERS, Manifest, Member, STATE};
@@ -96,7 +96,7 @@ fn beside(target: &Path) -> PathBuf {
 }
 
 fn sync_folder(file: &Path) -> io::Result<()> {
-    file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    file.parent().map_or(Ok(()), talaria_machine::sync_folder)
 }
 
 type Archive = tar::Builder<GzEncoder<BufWriter<File>>>;
@@ -107,7 +107,7 @@ fn write(home: &Home, part: &Path, copy: &Path, about: About) -> io::Result<(usi
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part)?;
+    let file = create_for_us(part)?;
     let packed = GzEncoder::new(BufWriter::new(file), Compression::fast());
     let mut writing =
         Writing { archive: tar::Builder::new(packed), members: Vec::new(), left_out: Vec::new() };
@@ -186,7 +186,7 @@ impl Writing {
             return Err(io::Error::other(format!("there are more than {MOST_MEMBERS} files")));
         }
         let found = file.metadata()?;
-        let mut header = header(found.len(), found.permissions().mode() & 0o700);
+        let mut header = header(found.len(), Mode::of(&found).for_us().bits());
         let mut reading = Hashing::new(Whole { from: file.take(found.len()), left: found.len() });
         self.archive
             .append_data(&mut header, format!("{}/{path}", super::HOME), &mut reading)

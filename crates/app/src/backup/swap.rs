@@ -4,20 +4,19 @@
 //! on it will be carried out, by this process or, if it dies, by the next one that uses the home. What is
 //! replaced is moved into a folder of its own and never deleted.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use talaria_clock::{Clock, SystemClock};
+use talaria_machine::{Identity, Mode, disk, replace, sync_folder};
 
 use super::unpack::{Checked, Wanted, names, unpack};
 use super::workshop::{clear, private};
 use super::{GOES_WITH_STATE, STATE};
 use crate::exit::Halt;
 use crate::home::Home;
-use crate::replace::{PRIVATE, replace};
 
 const INCOMING: &str = "incoming";
 const PLAN: &str = "plan.json";
@@ -71,7 +70,7 @@ pub(crate) fn restore(home: &Home, file: &Path) -> Result<Restored, Halt> {
         let _ = clear(&staging);
     })?;
     let text = serde_json::to_vec_pretty(&plan).map_err(Halt::failed)?;
-    replace(&staging.join(PLAN), &text, PRIVATE).map_err(cannot)?;
+    replace(&staging.join(PLAN), &text, Mode::PRIVATE).map_err(cannot)?;
     carry_out(home, &plan).map_err(unfinished)?;
     drop(lock);
     let replaced = Some(home.path().join(&plan.replaced)).filter(|folder| folder.exists());
@@ -116,10 +115,10 @@ fn prepare(home: &Home, incoming: &Path) -> Result<Plan, Halt> {
         .filter_map(|name| name.into_os_string().into_string().ok())
         .collect();
     comes.sort_unstable();
-    let device = fs::metadata(home.path()).map_err(Halt::failed)?.dev();
+    let device = Identity::at(home.path()).map_err(Halt::failed)?.disk;
     for name in &comes {
         let place = home.path().join(name);
-        if fs::symlink_metadata(&place).is_ok_and(|found| found.dev() != device) {
+        if disk(&place).is_ok_and(|found| found != device) {
             return Err(Halt::failed(format_args!("{} is on a disk of its own", place.display()))
                 .hint("unmount it, go back, then move what came onto that disk"));
         }
@@ -148,13 +147,13 @@ fn carry_out(home: &Home, plan: &Plan) -> io::Result<()> {
         carry(&from, &to)?;
     }
     for folder in [&replaced, home.path()] {
-        File::open(folder)?.sync_all()?;
+        sync_folder(folder)?;
     }
     fs::remove_file(home.restoring().join(PLAN))?;
     clear(&home.restoring())?;
     // There may have been nothing to replace.
     let _ = fs::remove_dir(&replaced);
-    File::open(home.path())?.sync_all()
+    sync_folder(home.path())
 }
 
 /// Moves something that may have been moved already.
@@ -189,7 +188,7 @@ fn sync_all(folder: &Path) -> io::Result<()> {
             sync_all(&entry.path())?;
         }
     }
-    File::open(folder)?.sync_all()
+    sync_folder(folder)
 }
 
 #[cfg(test)]

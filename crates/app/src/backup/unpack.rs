@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use talaria_machine::{Mode, Private};
 use talaria_store_sqlite::OpenError;
 
 use super::workshop::{Workshop, private};
@@ -224,7 +224,8 @@ fn write(from: &mut impl Read, to: &Path, mode: u32) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         private(folder)?;
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?;
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).made_as(Mode::from_bits(mode)).open(to)?;
     io::copy(from, &mut file)?;
     file.sync_all()
 }

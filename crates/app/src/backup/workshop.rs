@@ -1,10 +1,11 @@
 //! Where a backup is worked on: a private folder that one process at a time uses, emptied when it begins
 //! and when it ends.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use talaria_machine::{Private, make_for_us};
 
 use crate::exit::Halt;
 use crate::home::Home;
@@ -26,7 +27,7 @@ impl Workshop {
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(0o600)
+            .private()
             .open(backups.join(".lock"))
             .map_err(cannot)?;
         match lock.try_lock() {
@@ -56,7 +57,7 @@ impl Drop for Workshop {
 
 /// Makes a folder for nobody but this user.
 pub(super) fn private(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    make_for_us(folder)
 }
 
 /// Removes a folder, if it is there.

@@ -25,13 +25,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use futures::StreamExt;
-use futures::stream::{self, BoxStream};
+use futures::stream::BoxStream;
 use talaria_clock::{Clock, SystemClock, rfc3339};
+use talaria_machine::{Nudge, nudges};
 use talaria_model::{EventId, Timestamp};
 use talaria_platforms::terminal::wire::{LONGEST_NAME, LONGEST_TEXT, is_conversation_name};
 use tokio::io::AsyncReadExt;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::commands;
 use crate::exit::Exit;
@@ -62,8 +61,8 @@ pub(crate) async fn chat(options: ChatOptions, socket: &Path) -> anyhow::Result<
     let history = socket.with_file_name("chat_history");
     let socket = Socket::of(socket, conversation.clone())?;
     if options.message.is_empty() && tty::is_interactive() {
-        let interruptions = signals(&[SignalKind::interrupt()])?;
-        let hangups = signals(&[SignalKind::terminate(), SignalKind::hangup()])?;
+        let interruptions = signals(&[Nudge::Interrupt])?;
+        let hangups = signals(&[Nudge::Terminate, Nudge::Hangup])?;
         return talk::talk(socket, &conversation, &history, clock, interruptions, hangups).await;
     }
     let text =
@@ -76,8 +75,7 @@ pub(crate) async fn chat(options: ChatOptions, socket: &Path) -> anyhow::Result<
     let quiet = (display != Display::Plain && std::io::stdin().is_terminal())
         .then(Quiet::begin)
         .transpose()?;
-    let interruptions =
-        signals(&[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])?;
+    let interruptions = signals(&[Nudge::Interrupt, Nudge::Terminate, Nudge::Hangup])?;
     let remark = |text: &str| eprintln!("{text}");
     let mut unwritten = None;
     let write = |text: &str| {
@@ -130,14 +128,8 @@ fn fresh_id() -> EventId {
 }
 
 /// Each time one of these signals comes.
-fn signals(kinds: &[SignalKind]) -> anyhow::Result<BoxStream<'static, ()>> {
-    let each = |mut coming: Signal| async move { coming.recv().await.map(|()| ((), coming)) };
-    let mut all = Vec::new();
-    for kind in kinds {
-        let coming = signal(*kind).context("signals cannot be received")?;
-        all.push(stream::unfold(coming, each).boxed());
-    }
-    Ok(stream::select_all(all).boxed())
+fn signals(kinds: &[Nudge]) -> anyhow::Result<BoxStream<'static, ()>> {
+    nudges(kinds).context("signals cannot be received")
 }
 
 /// Completes when what is there completes, and never when nothing is there.

@@ -2,9 +2,7 @@
 //! because it waits for keys.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc as std_mpsc;
 use std::thread;
@@ -20,6 +18,7 @@ use rustyline::{
     EventContext, EventHandler, ExternalPrinter, Helper, KeyCode, KeyEvent, Modifiers, Movement,
     RepeatCount,
 };
+use talaria_machine::create_for_us;
 use talaria_render::Colour;
 use tokio::sync::mpsc;
 
@@ -171,8 +170,7 @@ fn editor(history: &Path, colour: Colour) -> anyhow::Result<ChatEditor> {
 /// Makes the history file, for nobody but this user. Left to the editor, it would be made under a
 /// changed umask, which the whole process has in common.
 fn prepare(history: &Path) -> std::io::Result<()> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(history);
-    match made {
+    match create_for_us(history) {
         Ok(mut file) => file.write_all(b"#V2\n"),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),

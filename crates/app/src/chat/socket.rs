@@ -14,6 +14,8 @@ use talaria_model::FileRef;
 use talaria_platforms::terminal::wire::{Heard, LARGEST_FILE, Listed, Press, Refused, Say, Stop};
 use tokio::io::AsyncWriteExt;
 
+use crate::client::by_door;
+
 /// Longer than the gateway takes to say that it could not store something.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
@@ -68,8 +70,7 @@ pub(super) enum SocketError {
 impl Socket {
     /// Nothing is connected yet.
     pub(super) fn of(path: &Path, conversation: String) -> anyhow::Result<Self> {
-        let client = Client::builder()
-            .unix_socket(path)
+        let client = by_door(Client::builder(), path)
             // Nothing here is encrypted, so a machine without certificates will do.
             .tls_certs_only([])
             .no_proxy()

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use talaria_admin::api::{ChangeEffect, ConfigPlan, Reloaded, Status};
 use talaria_clock::{Clock, SystemClock};
 
@@ -113,7 +112,7 @@ pub(crate) async fn stop(home: &Home) -> Result<Exit, Halt> {
         };
         marker::leave(home, Plan::Stop, *process, SystemClock.now())
             .map_err(|error| Halt::failed(format_args!("cannot say what for: {error}")))?;
-        instance::tell(*process, Signal::SIGTERM)?;
+        instance::ask_to_end(home, *process).await?;
     }
     say!("The gateway is ending. What is unfinished goes on at the next start.");
     // A configuration that is wrong since is not the one that it runs with.

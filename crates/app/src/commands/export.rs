@@ -1,12 +1,11 @@
 //! `talaria sessions export`: a whole conversation, as it comes out of the store.
 
-use std::fs::OpenOptions;
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use futures::{Stream, StreamExt};
 use talaria_admin::api::{Detail, Entry, Exported};
+use talaria_machine::create_for_us;
 
 use crate::cli::Format;
 use crate::exit::Halt;
@@ -20,13 +19,10 @@ pub(super) async fn write(
 ) -> Result<u64, Halt> {
     let mut out: Box<dyn Write> = match path {
         None => Box::new(std::io::stdout().lock()),
-        Some(path) => {
-            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-            Box::new(BufWriter::new(file.map_err(|error| {
-                Halt::failed(format_args!("cannot write {}: {error}", path.display()))
-                    .hint("name a file that is not there yet")
-            })?))
-        }
+        Some(path) => Box::new(BufWriter::new(create_for_us(path).map_err(|error| {
+            Halt::failed(format_args!("cannot write {}: {error}", path.display()))
+                .hint("name a file that is not there yet")
+        })?)),
     };
     // A file holds what was said as it was said; a terminal would obey it.
     let is_seen = path.is_none() && std::io::stdout().is_terminal();

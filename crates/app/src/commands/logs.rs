@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use talaria_clock::{Clock, SystemClock};
+use talaria_machine::Identity;
 
 use crate::cli::{LogsOptions, Severity};
 use crate::exit::{Exit, Halt};
@@ -64,7 +64,7 @@ pub(crate) async fn logs(home: &Home, options: LogsOptions) -> Result<Exit, Halt
         current.each(&mut take).map_err(unreadable)?;
         // Another file may have begun; what came last into this one is read already.
         if let Ok(mut next) = Tail::open(newest)
-            && next.inode != current.inode
+            && next.identity != current.identity
         {
             current.each(&mut take).map_err(unreadable)?;
             next.each(&mut take).map_err(unreadable)?;
@@ -144,7 +144,7 @@ fn shown(line: &str, json: bool) -> String {
 /// A file of the log, read up to where it ends at the moment.
 struct Tail {
     file: File,
-    inode: u64,
+    identity: Identity,
     /// The beginning of a line whose end is not there yet.
     rest: Vec<u8>,
 }
@@ -152,8 +152,8 @@ struct Tail {
 impl Tail {
     fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        let inode = file.metadata()?.ino();
-        Ok(Self { file, inode, rest: Vec::new() })
+        let identity = Identity::of(&file)?;
+        Ok(Self { file, identity, rest: Vec::new() })
     }
 
     /// The last so many lines that are wanted.

@@ -9,11 +9,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use talaria_clock::rfc3339;
+use talaria_machine::{Mode, Process, replace};
 use talaria_model::Timestamp;
 
-use super::process::Process;
 use crate::home::Home;
-use crate::replace::{PRIVATE, replace};
 
 /// For how long a note means anything.
 const LASTS_MILLIS: i64 = 60_000;
@@ -57,7 +56,7 @@ pub(crate) fn leave(home: &Home, plan: Plan, target: Process, now: Timestamp) ->
         replacer_pid: std::process::id(),
         written_at: rfc3339(now),
     };
-    replace(&plan.path(home), &serde_json::to_vec(&marker)?, PRIVATE)
+    replace(&plan.path(home), &serde_json::to_vec(&marker)?, Mode::PRIVATE)
 }
 
 /// What somebody planned for this process, and who. No note is read twice, and none is left for another.

@@ -4,12 +4,11 @@
 //! ending of it was planned for; a lie in it can make nobody lose anything.
 
 pub(crate) mod marker;
-pub(crate) mod process;
 mod record;
 mod takeover;
 
 pub(crate) use record::{Kind, Record, Recorded};
-pub(crate) use takeover::{take_over, tell};
+pub(crate) use takeover::{ask_to_end, take_over};
 
 use std::time::Duration;
 

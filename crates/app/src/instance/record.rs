@@ -4,10 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use talaria_machine::{Mode, Process, command_line, replace};
 
-use super::process::{Process, command_line};
 use crate::home::Home;
-use crate::replace::{PRIVATE, replace};
 
 /// Which process has a home, and since when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +62,7 @@ impl Recorded {
     pub(crate) fn write(home: &Home, kind: Kind) -> io::Result<Self> {
         let record = Record::own(kind);
         let bytes = serde_json::to_vec_pretty(&record)?;
-        replace(&path(home), &bytes, PRIVATE)?;
+        replace(&path(home), &bytes, Mode::PRIVATE)?;
         Ok(Self { home: home.clone(), record })
     }
 }

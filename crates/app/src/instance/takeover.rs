@@ -1,14 +1,14 @@
 //! `talaria run --replace`: ends the gateway that has the home, so that this process can have it.
 
+use std::io;
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
 use talaria_clock::{Clock, SystemClock};
+use talaria_machine::{Process, Told};
 
 use super::marker::{self, Plan};
-use super::process::Process;
 use super::{Kind, LOOK, Record};
+use crate::client::Client;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 
@@ -29,9 +29,10 @@ pub(crate) async fn take_over(home: &Home, patience: Duration) -> Result<(), Hal
     marker::leave(home, Plan::Takeover, process, SystemClock.now())
         .map_err(|error| Halt::failed(format_args!("cannot say that it takes over: {error}")))?;
     tracing::info!(pid = process.pid, "taking the place of a gateway that runs");
-    if tell(process, Signal::SIGTERM)? && !is_gone_after(process, patience).await {
+    if ask_to_end(home, process).await? && !is_gone_after(process, patience).await {
         tracing::warn!(pid = process.pid, "it does not end in time and is killed");
-        if tell(process, Signal::SIGKILL)? && !is_gone_after(process, KILLED).await {
+        let killed = process.kill().map_err(|error| unended(process, &error))?;
+        if killed == Told::Somebody && !is_gone_after(process, KILLED).await {
             let problem = format!("process {} does not end", process.pid);
             return Err(Halt::new(Exit::AlreadyRunning, problem));
         }
@@ -39,18 +40,25 @@ pub(crate) async fn take_over(home: &Home, patience: Duration) -> Result<(), Hal
     Ok(())
 }
 
-/// Sends a signal. Says whether there was somebody to send it to.
-pub(crate) fn tell(process: Process, signal: Signal) -> Result<bool, Halt> {
-    if !process.is_alive() {
-        return Ok(false);
-    }
-    match kill(process.raw(), signal) {
-        Ok(()) => Ok(true),
-        Err(Errno::ESRCH) => Ok(false),
-        Err(error) => {
-            Err(Halt::failed(format_args!("cannot end process {}: {error}", process.pid)))
+/// Asks a gateway to end. Says whether there was somebody to ask.
+pub(crate) async fn ask_to_end(home: &Home, process: Process) -> Result<bool, Halt> {
+    match process.ask_to_end().map_err(|error| unended(process, &error))? {
+        Told::Somebody => Ok(true),
+        Told::Nobody => Ok(false),
+        Told::Unheard => {
+            // It hears nothing but its door. One that does not answer there is only waited for.
+            if let Some(client) = Client::find(home).await?
+                && let Err(halt) = client.tell("/v1/stop").await
+            {
+                tracing::warn!(problem = halt.explained(), "it cannot be asked to end");
+            }
+            Ok(process.is_alive())
         }
     }
+}
+
+fn unended(process: Process, error: &io::Error) -> Halt {
+    Halt::failed(format_args!("cannot end process {}: {error}", process.pid))
 }
 
 async fn is_gone_after(process: Process, patience: Duration) -> bool {

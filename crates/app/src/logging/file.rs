@@ -3,11 +3,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use talaria_machine::{Identity, Private};
+
 use crate::home::Home;
-use crate::replace::PRIVATE;
 
 /// The smallest file: a few of the longest lines fit.
 const SMALLEST: u64 = 64 * 1024;
@@ -40,9 +40,7 @@ struct Open {
 
 impl Open {
     fn is_at(&self, path: &Path) -> bool {
-        let of =
-            |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
-        of(self.file.metadata()).is_some_and(|own| of(fs::metadata(path)) == Some(own))
+        Identity::of(&self.file).is_ok_and(|own| Identity::at(path).is_ok_and(|there| there == own))
     }
 }
 
@@ -76,7 +74,7 @@ impl Files {
     fn open(&self) -> io::Result<Open> {
         fs::create_dir_all(&self.folder)?;
         let path = path(&self.folder, 0);
-        let file = OpenOptions::new().append(true).create(true).mode(PRIVATE).open(path)?;
+        let file = OpenOptions::new().append(true).create(true).private().open(path)?;
         let size = file.metadata()?.len();
         Ok(Open { file, size })
     }

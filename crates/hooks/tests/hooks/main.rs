@@ -471,7 +471,8 @@ async fn answers_that_make_no_sense_count_as_failures() {
 #[tokio::test]
 async fn a_hook_sees_nothing_of_our_environment_and_works_in_its_folder() {
     let place = Place::new();
-    let program = "#!/bin/sh\ncat > /dev/null\nenv | sed 's/=.*//' | sort > names\npwd > place\n";
+    let program = "#!/bin/sh\ncat > /dev/null\nenv | sed 's/=.*//' | sort > names\npwd > place\n\
+                   echo $TALARIA_HOOK $TALARIA_EVENT $1 > told\n";
     place.hook("nosy", "events: [gateway:startup]", ("handler", program));
     let hooks = place.open();
     hooks.tell("gateway:startup", &json!({}));
@@ -483,6 +484,7 @@ async fn a_hook_sees_nothing_of_our_environment_and_works_in_its_folder() {
         assert!(known.contains(&name) || ours.contains(&name), "{name}");
     }
     assert!(read("place").trim().ends_with("nosy"));
+    assert_eq!(read("told").trim(), "nosy gateway:startup gateway:startup");
 }
 
 #[test]

@@ -5,9 +5,8 @@
 //! a file can be removed only once.
 
 use std::collections::VecDeque;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -16,6 +15,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use talaria_clock::Clock;
+use talaria_machine::create_for_us;
 use talaria_model::Timestamp;
 use talaria_platform::Peer;
 
@@ -42,7 +42,7 @@ pub fn mint_login(folder: &Path) -> io::Result<String> {
     private_folder(&folder)?;
     let token = BASE64_URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
     let path = folder.join(digest(&token));
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    let file = create_for_us(&path)?;
     // The file's own time serves as the present, so that all ages are measured by one clock.
     sweep(&folder, &path, file.metadata()?.modified()?)?;
     Ok(token)

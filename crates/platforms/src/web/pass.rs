@@ -3,9 +3,8 @@
 //!
 //! A pass is not stored anywhere, so it survives a restart. Replacing the key ends every pass.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use talaria_clock::Clock;
+use talaria_machine::{create_for_us, make_for_us, open_to};
 use talaria_model::Timestamp;
 use tokio::sync::watch;
 
@@ -124,7 +124,7 @@ impl Passes {
 
 /// Makes a folder that only this user can enter.
 pub(super) fn private_folder(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    make_for_us(folder)
 }
 
 /// The key, unless there is none that can be trusted: others could read it, or it was cut short.
@@ -134,7 +134,7 @@ fn stored(path: &Path) -> io::Result<Option<Key>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+    if open_to(path).is_some() {
         return Ok(None);
     }
     let mut bytes = Vec::with_capacity(size_of::<Key>() + 1);
@@ -150,9 +150,10 @@ fn replace(path: &Path) -> io::Result<Key> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let mut file = create_for_us(&beside)?;
     file.write_all(&key)?;
     file.sync_all()?;
+    drop(file);
     fs::rename(&beside, path)?;
     Ok(key)
 }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use talaria_machine::{Mode, Room, belongs_to_us, door, open_to};
 
 use super::{Finding, Patient, Remedy};
 use crate::locks::Locks;
@@ -16,8 +17,8 @@ const PART: u64 = 3;
 
 pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
     let home = patient.home.path();
-    let about = match fs::metadata(home) {
-        Ok(about) => about,
+    match fs::metadata(home) {
+        Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return vec![Finding::good(
                 "home",
@@ -33,9 +34,10 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
                 .hint("set TALARIA_HOME to a folder of your own"),
             ];
         }
-    };
+    }
     let mut findings = Vec::new();
-    if about.uid() != nix::unistd::geteuid().as_raw() {
+    // Who cannot be asked whose it is will not be able to use it either.
+    if !belongs_to_us(home).unwrap_or(false) {
         findings.push(
             Finding::problem("home", format_args!("{} belongs to another user", home.display()))
                 .hint("run talaria as that user, or set TALARIA_HOME to a folder of your own"),
@@ -57,12 +59,10 @@ fn open_to_others(home: &Path) -> Vec<Finding> {
     let secret = ["", "config.yaml", ".env", "state.db", "search.db", "homes.json", "paused.json"];
     let is_open = |name: &&str| {
         let path = if name.is_empty() { home.to_owned() } else { home.join(name) };
-        let found = fs::symlink_metadata(&path).ok().filter(|found| !found.is_symlink())?;
-        let mode = found.mode() & 0o777;
-        (mode & 0o077 != 0).then(|| {
-            let text = format!("{} is open to others (mode {mode:03o})", path.display());
-            Finding::problem("home", text).remedy(Remedy::Close { path, mode: mode & 0o700 })
-        })
+        let how = open_to(&path)?;
+        let mode = Mode::of(&fs::symlink_metadata(&path).ok()?).for_us().bits();
+        let text = format!("{} is open to others ({how})", path.display());
+        Some(Finding::problem("home", text).remedy(Remedy::Close { path, mode }))
     };
     secret.iter().filter_map(is_open).collect()
 }
@@ -86,7 +86,7 @@ fn left_behind(patient: &Patient<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     let socket = patient.home.socket();
-    if fs::symlink_metadata(&socket).is_ok_and(|found| found.file_type().is_socket()) {
+    if door::is_left_behind(&socket) {
         let text = format!("{} was left behind; nobody listens there", socket.display());
         findings.push(Finding::warning("home", text).remedy(Remedy::Remove { path: socket }));
     }
@@ -113,9 +113,7 @@ fn locks() -> Vec<Finding> {
 }
 
 fn room(home: &Path) -> Option<Finding> {
-    let about = nix::sys::statvfs::statvfs(home).ok()?;
-    let free = about.blocks_available() as u64 * about.fragment_size() as u64;
-    let all = about.blocks() as u64 * about.fragment_size() as u64;
+    let Room { free, all } = talaria_machine::room(home)?;
     (free < ROOM && free * 100 < all * PART).then(|| {
         let text = format!("only {} MB are left on its disk", free / 1_000_000);
         Finding::problem("home", text)

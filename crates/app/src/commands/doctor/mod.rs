@@ -9,14 +9,14 @@ mod files;
 mod model;
 
 use std::fmt;
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use talaria_admin::api::Status;
 use talaria_config::{Loaded, Sources};
+use talaria_machine::{Mode, close, close_command};
 
 use super::print_json;
 use crate::cli::DoctorOptions;
@@ -70,7 +70,7 @@ enum Remedy {
 impl Remedy {
     fn carry_out(&self) -> io::Result<()> {
         match self {
-            Self::Close { path, mode } => fs::set_permissions(path, Permissions::from_mode(*mode)),
+            Self::Close { path, .. } => close(path),
             Self::Remove { path } => match fs::remove_file(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 done => done,
@@ -87,7 +87,7 @@ impl Remedy {
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Close { path, mode } => write!(f, "chmod {mode:o} {}", path.display()),
+            Self::Close { path, mode } => f.write_str(&close_command(path, Mode::from_bits(*mode))),
             Self::Remove { path } => write!(f, "rm {}", path.display()),
             Self::Clear { path } => write!(f, "truncate -s 0 {}", path.display()),
         }
@@ -250,7 +250,7 @@ mod tests {
         let close = Remedy::Close { path: path.clone(), mode: 0o600 };
         let remove = Remedy::Remove { path: path.clone() };
         close.carry_out().unwrap();
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(Mode::of(&path.metadata().unwrap()), Mode::PRIVATE);
         remove.carry_out().unwrap();
         remove.carry_out().unwrap();
         assert!(!path.exists());

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::{Job, Level, Step, words};
+use super::system::{Step, words};
+use super::{Job, Level};
 
 pub(super) fn label(name: &str) -> String {
     format!("gateway.{name}")
@@ -54,7 +55,7 @@ fn escaped(text: &str) -> String {
 
 fn domain(level: Level) -> String {
     match level {
-        Level::User => format!("gui/{}", nix::unistd::getuid()),
+        Level::User => format!("gui/{}", talaria_machine::user_number()),
         Level::System => "system".into(),
     }
 }
@@ -101,7 +102,7 @@ mod tests {
         };
         for time in ["first", "second"] {
             let steps = begin("talaria", Level::System, Path::new("/x.plist"));
-            crate::commands::service::begin(&steps, &mut launchctl).expect(time);
+            crate::commands::service::system::begin(&steps, &mut launchctl).expect(time);
         }
         assert!(loaded);
     }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Job, Level, Step, words};
+use super::system::{Step, words};
+use super::{Job, Level};
 
 /// How long nothing may be heard of the gateway before systemd starts it anew.
 const WATCHDOG_SECONDS: u32 = 60;

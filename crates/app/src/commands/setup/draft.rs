@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use talaria_config::{Loaded, Put, Sources, put_in_account, put_variable};
+use talaria_machine::{Mode, replace};
 
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
-use crate::replace::{PRIVATE, replace};
 use crate::start;
 
 /// Files that may have been changed.
@@ -37,7 +36,7 @@ impl Page {
         Ok(Self { path, after: before.clone(), before })
     }
 
-    fn write(&self, mode: u32) -> Result<(), Halt> {
+    fn write(&self, mode: Mode) -> Result<(), Halt> {
         if self.before == self.after {
             return Ok(());
         }
@@ -46,8 +45,8 @@ impl Page {
     }
 
     /// The mode it has, or the one that is right for a new one.
-    fn mode(&self) -> u32 {
-        fs::metadata(&self.path).map_or(PRIVATE, |about| about.permissions().mode() & 0o777)
+    fn mode(&self) -> Mode {
+        fs::metadata(&self.path).map_or(Mode::PRIVATE, |about| Mode::of(&about))
     }
 }
 
@@ -102,7 +101,7 @@ impl Draft {
     /// Writes what is different. The secrets first: without them an account would be incomplete.
     pub(super) fn write(&self, home: &Home) -> Result<(), Halt> {
         home.prepare()?;
-        self.dotenv.write(PRIVATE)?;
+        self.dotenv.write(Mode::PRIVATE)?;
         self.config.write(self.config.mode())
     }
 }

@@ -3,8 +3,10 @@
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::thread;
 
-use nix::sys::termios::{self, LocalFlags, SetArg, Termios};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use talaria_machine::terminal::Curtain;
+use talaria_machine::{Nudge, nudges};
 use tokio::sync::oneshot;
 
 use crate::commands;
@@ -18,8 +20,7 @@ const TRIES: usize = 5;
 
 /// Somebody who can be asked.
 pub(super) struct Person {
-    interrupted: Signal,
-    ended: Signal,
+    given_up: BoxStream<'static, ()>,
 }
 
 /// Whether an answer is seen while it is typed.
@@ -36,9 +37,8 @@ impl Person {
             return Ok(None);
         }
         // A terminal is left as it was found, so whoever wants us to end has to be heard.
-        let listen = |kind| signal(kind).map_err(|error| Halt::failed(format_args!("{error}")));
-        let interrupted = listen(SignalKind::interrupt())?;
-        Ok(Some(Self { interrupted, ended: listen(SignalKind::terminate())? }))
+        let given_up = nudges(&[Nudge::Interrupt, Nudge::Terminate]).map_err(Halt::failed)?;
+        Ok(Some(Self { given_up }))
     }
 
     /// What is answered, without the space around it.
@@ -54,8 +54,7 @@ impl Person {
         thread::Builder::new().name("answer".into()).spawn(read).map_err(unreadable)?;
         let line = tokio::select! {
             line = told => line.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())),
-            _ = self.interrupted.recv() => Ok(None),
-            _ = self.ended.recv() => Ok(None),
+            _ = self.given_up.next() => Ok(None),
         };
         drop(curtain);
         match line.map_err(unreadable)? {
@@ -95,27 +94,4 @@ fn line() -> io::Result<Option<String>> {
 
 fn unreadable(error: io::Error) -> Halt {
     Halt::failed(format_args!("the terminal cannot be read: {error}"))
-}
-
-/// While this lives, what is typed is not shown.
-struct Curtain {
-    before: Termios,
-}
-
-impl Curtain {
-    fn draw() -> io::Result<Self> {
-        let before = termios::tcgetattr(io::stdin())?;
-        let mut drawn = before.clone();
-        drawn.local_flags &= !LocalFlags::ECHO;
-        drawn.local_flags |= LocalFlags::ECHONL;
-        termios::tcsetattr(io::stdin(), SetArg::TCSADRAIN, &drawn)?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for Curtain {
-    fn drop(&mut self) {
-        // There is nothing left to tell anybody if it fails.
-        let _ = termios::tcsetattr(io::stdin(), SetArg::TCSADRAIN, &self.before);
-    }
 }

@@ -1,63 +1,56 @@
-//! A folder that is held open. Whatever somebody puts in its place, names are looked up in this one; no
+//! A folder that is held. Names are looked up in this one, whatever somebody wants to put in its place; no
 //! name leads out of it, and no link is followed.
 
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+mod system;
+
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path};
 
-use nix::fcntl::{OFlag, open, openat, renameat};
-use nix::sys::stat::{Mode, mkdirat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use crate::private::make_for_us;
 
-/// A folder that is held open.
+/// A folder that is held.
 #[derive(Debug)]
-pub struct Folder(OwnedFd);
-
-const FOLDER: OFlag =
-    OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+pub struct Folder(system::Held);
 
 impl Folder {
     /// Holds a folder. A link to one is not one.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(open(path, FOLDER, Mode::empty())?))
+        system::Held::open(path).map(Self)
     }
 
     /// Holds a folder, which is made for nobody but this user if it is not there.
     pub fn make(path: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        make_for_us(path)?;
         Self::open(path)
     }
 
     /// A folder in it.
     pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
-        Ok(Self(openat(&self.0, plain(name)?, FOLDER, Mode::empty())?))
+        self.0.folder(plain(name)?).map(Self)
     }
 
     /// A folder in it, which is made for nobody but this user if it is not there.
     pub fn make_folder(&self, name: &OsStr) -> io::Result<Self> {
-        match mkdirat(&self.0, plain(name)?, Mode::S_IRWXU) {
-            Ok(()) | Err(nix::Error::EEXIST) => self.folder(name),
-            Err(error) => Err(error.into()),
+        match self.0.make_folder(plain(name)?) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => self.folder(name),
         }
     }
 
     /// A new file in it, which only this user can read.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
-        let how = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
-        let only_us = Mode::S_IRUSR | Mode::S_IWUSR;
-        Ok(openat(&self.0, plain(name)?, how | OFlag::O_CLOEXEC, only_us)?.into())
+        self.0.create(plain(name)?)
     }
 
     /// An ordinary file in it. Links, pipes, sockets and devices are none.
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
-        // Opening a pipe would wait for its other end.
-        let how = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let file: File = openat(&self.0, plain(name)?, how, Mode::empty())?.into();
-        match file.metadata()?.is_file() {
+        let file = self.0.read(plain(name)?)?;
+        let found = file.metadata()?;
+        match found.is_file() {
             true => Ok(file),
             false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not an ordinary file")),
         }
@@ -79,24 +72,24 @@ impl Folder {
 
     /// Moves a file of this folder to another one, over whatever is there.
     pub fn rename(&self, from: &OsStr, to: &Self, name: &OsStr) -> io::Result<()> {
-        Ok(renameat(&self.0, plain(from)?, &to.0, plain(name)?)?)
+        self.0.rename(plain(from)?, &to.0, plain(name)?)
     }
 
     /// Removes a file, or a link but not what it leads to.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
-        Ok(unlinkat(&self.0, plain(name)?, UnlinkatFlags::NoRemoveDir)?)
+        self.0.remove(plain(name)?)
     }
 
     /// Makes the names in it as durable as the bytes.
     pub fn sync(&self) -> io::Result<()> {
-        File::from(self.0.try_clone()?).sync_all()
+        self.0.sync()
     }
 }
 
 /// A name that stays in its folder.
 fn plain(name: &OsStr) -> io::Result<&OsStr> {
-    let bytes = name.as_bytes();
-    let leads_away = matches!(bytes, b"" | b"." | b"..") || bytes.contains(&b'/');
+    let bytes = name.as_encoded_bytes();
+    let leads_away = matches!(bytes, b"" | b"." | b"..") || bytes.iter().any(system::leads_away);
     match leads_away {
         true => Err(io::ErrorKind::InvalidInput.into()),
         false => Ok(name),
@@ -105,16 +98,17 @@ fn plain(name: &OsStr) -> io::Result<&OsStr> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
     use std::io::{Read, Write};
-    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::open_to;
 
     fn name(text: &str) -> &OsStr {
         OsStr::new(text)
     }
 
-    fn contents(file: io::Result<File>) -> String {
+    pub(super) fn contents(file: io::Result<File>) -> String {
         let mut text = String::new();
         file.unwrap().read_to_string(&mut text).unwrap();
         text
@@ -132,11 +126,9 @@ mod tests {
         shelf.sync().unwrap();
         assert_eq!(contents(shelf.read(name("kept"))), "hello");
         assert_eq!(contents(folder.read_below(Path::new("shelf/kept"))), "hello");
-        let mode =
-            |path: &str| home.path().join(path).metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode("a/b"), 0o700);
-        assert_eq!(mode("a/b/shelf"), 0o700);
-        assert_eq!(mode("a/b/shelf/kept"), 0o600);
+        for made in ["a/b", "a/b/shelf", "a/b/shelf/kept"] {
+            assert_eq!(open_to(&home.path().join(made)), None, "{made}");
+        }
         shelf.remove(name("kept")).unwrap();
         assert_eq!(shelf.read(name("kept")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
@@ -157,38 +149,5 @@ mod tests {
             assert!(folder.read_below(Path::new(away)).is_err(), "{away}");
         }
         assert!(folder.read(name("a\0b")).is_err());
-    }
-
-    #[test]
-    fn links_pipes_and_devices_are_not_read() {
-        let home = tempfile::tempdir().unwrap();
-        fs::write(home.path().join("secret"), "secret").unwrap();
-        fs::create_dir(home.path().join("elsewhere")).unwrap();
-        fs::write(home.path().join("elsewhere/x"), "x").unwrap();
-        let inside = home.path().join("inside");
-        let folder = Folder::make(&inside).unwrap();
-        symlink(home.path().join("secret"), inside.join("link")).unwrap();
-        symlink(home.path().join("elsewhere"), inside.join("way")).unwrap();
-        nix::unistd::mkfifo(&inside.join("pipe"), Mode::S_IRWXU).unwrap();
-        for wrong in ["link", "pipe", "way"] {
-            assert!(folder.read(name(wrong)).is_err(), "{wrong}");
-        }
-        assert!(folder.folder(name("way")).is_err());
-        assert!(folder.make_folder(name("way")).is_err());
-        assert!(folder.read_below(Path::new("way/x")).is_err());
-        assert!(Folder::open(&inside.join("way")).is_err());
-        assert!(Folder::open(Path::new("/dev")).unwrap().read(name("null")).is_err());
-    }
-
-    #[test]
-    fn what_is_put_in_its_place_is_not_it() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("state");
-        let folder = Folder::make(&path).unwrap();
-        folder.create(name("a")).unwrap().write_all(b"ours").unwrap();
-        fs::rename(&path, home.path().join("moved")).unwrap();
-        fs::create_dir(&path).unwrap();
-        fs::write(path.join("a"), "theirs").unwrap();
-        assert_eq!(contents(folder.read(name("a"))), "ours");
     }
 }

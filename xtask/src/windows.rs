@@ -1,0 +1,262 @@
+//! `cargo xtask windows`: builds the program for Windows and tries it under Wine.
+//!
+//! It needs three things that cargo does not bring: Rust's own library for the target, the compiler of
+//! mingw, and Wine. What is missing is said before anything begins.
+
+#![allow(clippy::disallowed_methods, reason = "it waits for programs of others")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use crate::shell;
+
+const TARGET: &str = "x86_64-pc-windows-gnu";
+const COMPILER: &str = "x86_64-w64-mingw32-gcc";
+
+/// What Wine cannot keep, so that nothing can be asserted about it there.
+const BEYOND_WINE: [(&str, &str); 4] = [
+    (
+        "private::system::tests::what_is_open_to_everybody_is_told_and_closed",
+        "it adds to a list what the folder above lets in",
+    ),
+    (
+        "private::tests::what_is_made_for_us_is_open_to_nobody_else",
+        "it adds to a list what the folder above lets in",
+    ),
+    (
+        "folder::tests::files_are_made_for_this_user_alone_and_come_back",
+        "it adds to a list what the folder above lets in",
+    ),
+    (
+        "door::system::tests::a_second_process_cannot_open_the_same_door",
+        "it lets a second process have a pipe that wants to be the first of its name",
+    ),
+];
+
+/// Stands in for a library that Wine has since version 9, and without which no program of Rust starts.
+const RANDOM: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
+    __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T length)\n\
+    { return RtlGenRandom(bytes, (ULONG)length); }\n";
+
+/// How long a gateway may take to answer, and to go.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(500);
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The program that runs programs of Windows
+    #[arg(long, default_value = "wine")]
+    wine: String,
+    /// Only build it and look at it with clippy
+    #[arg(long)]
+    build: bool,
+}
+
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    need(options)?;
+    let clippy = ["clippy", "--locked", "--target", TARGET, "--package"];
+    let lint = |what: &[&str]| {
+        let words: Vec<_> =
+            clippy.iter().chain(what).chain(&["--", "-D", "warnings"]).copied().collect();
+        shell::run(&mut shell::cargo(root, &words))
+    };
+    lint(&["talaria"])?;
+    lint(&["talaria-machine", "--all-targets"])?;
+    let build = ["build", "--locked", "--target", TARGET, "--package", "talaria"];
+    shell::run(&mut shell::cargo(root, &build))?;
+    if options.build {
+        return Ok(());
+    }
+    let place = target(root).join("wine");
+    fs::create_dir_all(&place)?;
+    let wine = Wine { program: options.wine.clone(), prefix: place.join("prefix") };
+    wine.begin(&place)?;
+    wine.test(root)?;
+    let talaria = target(root).join(TARGET).join("debug").join("talaria.exe");
+    Trial { wine: &wine, talaria, home: place.join("home") }.run()
+}
+
+fn target(root: &Path) -> PathBuf {
+    let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    given.unwrap_or_else(|| root.join("target"))
+}
+
+/// Says what is missing, all of it at once.
+fn need(options: &Options) -> Result<()> {
+    let mut missing = Vec::new();
+    let sysroot = shell::read(Command::new("rustc").args(["--print", "sysroot"]))?;
+    if !Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).join("lib").is_dir() {
+        missing.push(format!("Rust's library for {TARGET}: `rustup target add {TARGET}`"));
+    }
+    if !shell::exists(COMPILER) {
+        missing.push(format!("{COMPILER}: on Debian, the package gcc-mingw-w64-x86-64"));
+    }
+    if !options.build && !shell::exists(&options.wine) {
+        missing.push(format!("{}: on Debian, the packages wine and wine64", options.wine));
+    }
+    ensure!(
+        missing.is_empty(),
+        "this cannot be tried here, for want of\n  {}",
+        missing.join("\n  ")
+    );
+    Ok(())
+}
+
+struct Wine {
+    program: String,
+    prefix: PathBuf,
+}
+
+impl Wine {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env("WINEPREFIX", &self.prefix).env("WINEDEBUG", "-all");
+        command
+    }
+
+    /// Makes the prefix, and gives it what an older Wine lacks.
+    fn begin(&self, place: &Path) -> Result<()> {
+        shell::run(self.command().args(["wineboot", "--init"]))?;
+        let system = self.prefix.join("drive_c/windows/system32");
+        let library = system.join("bcryptprimitives.dll");
+        if !library.exists() {
+            let source = place.join("bcryptprimitives.c");
+            fs::write(&source, RANDOM)?;
+            let mut compile = Command::new(COMPILER);
+            compile.args(["-shared", "-O1", "-o"]).args([&library, &source]).arg("-ladvapi32");
+            shell::run(&mut compile)?;
+        }
+        Ok(())
+    }
+
+    /// The tests of what depends on the operating system.
+    fn test(&self, root: &Path) -> Result<()> {
+        let mut words =
+            vec!["test", "--locked", "--target", TARGET, "--package", "talaria-machine", "--"];
+        for (test, why) in BEYOND_WINE {
+            eprintln!("not asserted under Wine, because {why}: {test}");
+            words.extend(["--skip", test]);
+        }
+        let runner = "CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER";
+        let mut tests = shell::cargo(root, &words);
+        tests.env(runner, &self.program).env("WINEPREFIX", &self.prefix).env("WINEDEBUG", "-all");
+        shell::run(&mut tests)
+    }
+}
+
+/// A gateway in its first minutes.
+struct Trial<'a> {
+    wine: &'a Wine,
+    talaria: PathBuf,
+    home: PathBuf,
+}
+
+impl Trial<'_> {
+    fn run(&self) -> Result<()> {
+        match fs::remove_dir_all(&self.home) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        fs::create_dir_all(&self.home)?;
+        // Nobody else's port.
+        fs::write(self.home.join("config.yaml"), "http:\n  listen: 127.0.0.1:0\n")?;
+        self.expect(&["--version"], 0, "talaria ")?;
+        self.expect(&["config", "check"], 0, "")?;
+        self.expect(&["status"], 1, "")?;
+        self.by_hand()?;
+        self.as_service()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.wine.command();
+        let home = format!("Z:{}", self.home.display().to_string().replace('/', "\\"));
+        command.arg(&self.talaria).args(words).env("TALARIA_HOME", home).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command, and returns what it printed.
+    fn ask(&self, words: &[&str]) -> Result<(Option<i32>, String)> {
+        let ran = self.command(words).output().context("cannot run wine")?;
+        let text = [ran.stdout, ran.stderr].concat();
+        let text = String::from_utf8_lossy(&text).replace('\r', "");
+        eprintln!("→ talaria {}\n{}", words.join(" "), text.trim_end());
+        Ok((ran.status.code(), text))
+    }
+
+    fn expect(&self, words: &[&str], code: i32, says: &str) -> Result<String> {
+        let (ended, text) = self.ask(words)?;
+        ensure!(ended == Some(code), "`talaria {}` ended with {ended:?}", words.join(" "));
+        ensure!(text.contains(says), "`talaria {}` does not say {says:?}", words.join(" "));
+        Ok(text)
+    }
+
+    /// A gateway in the foreground: it answers, a second one is refused, another takes its place, and it
+    /// ends in good order.
+    fn by_hand(&self) -> Result<()> {
+        let mut first = self.command(&["run"]).stdout(Stdio::null()).spawn()?;
+        self.until_it_answers(&mut first)?;
+        self.expect(&["chat", "hello", "from", "windows"], 0, "hello from windows")?;
+        self.expect(&["run"], 4, "is already running")?;
+        let mut second = self.command(&["run", "--replace"]).stdout(Stdio::null()).spawn()?;
+        let ended = wait(&mut first, "the gateway whose place was taken")?;
+        ensure!(ended == Some(0), "whose place was taken ended with {ended:?}");
+        self.until_it_answers(&mut second)?;
+        self.expect(&["sessions", "search", "windows"], 0, "windows")?;
+        self.expect(&["stop"], 0, "is ending")?;
+        let ended = wait(&mut second, "the gateway that was stopped")?;
+        ensure!(ended == Some(0), "what was stopped ended with {ended:?}");
+        // Wine lets others in, which is what the doctor is there to say.
+        let (_, found) = self.ask(&["doctor", "--offline"])?;
+        ensure!(found.contains("home"), "the doctor does not look at the home");
+        Ok(())
+    }
+
+    fn until_it_answers(&self, gateway: &mut Child) -> Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Some(status) = gateway.try_wait()? {
+                bail!("the gateway ended with {status}");
+            }
+            if self.command(&["status"]).stdout(Stdio::null()).status()?.success() {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK);
+        }
+        bail!("the gateway does not answer")
+    }
+
+    /// The same by the service control manager.
+    fn as_service(&self) -> Result<()> {
+        self.expect(&["service", "install"], 2, "add --system")?;
+        self.expect(&["service", "status", "--system"], 1, "there is no service")?;
+        self.expect(&["service", "install", "--system"], 0, "is installed and runs")?;
+        self.expect(&["service", "status", "--system"], 0, "running")?;
+        let listed = self.wine.command().args(["sc", "query", "talaria"]).output()?;
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        eprintln!("→ sc query talaria\n{}", listed.trim_end());
+        ensure!(listed.contains("RUNNING"), "the manager does not say that it runs");
+        self.expect(&["chat", "hello", "service"], 0, "hello service")?;
+        self.expect(&["service", "uninstall", "--system"], 0, "is gone")?;
+        self.expect(&["service", "status", "--system"], 1, "there is no service")?;
+        self.expect(&["status"], 1, "")?;
+        eprintln!("windows: it builds, answers by hand and as a service, and ends in good order");
+        Ok(())
+    }
+}
+
+fn wait(gateway: &mut Child, who: &str) -> Result<Option<i32>> {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        if let Some(status) = gateway.try_wait()? {
+            return Ok(status.code());
+        }
+        std::thread::sleep(LOOK);
+    }
+    gateway.kill()?;
+    bail!("{who} does not end")
+}
