@@ -388,6 +388,9 @@ pub(crate) enum BackupCommand {
         output: Output,
     },
     /// Put a backup into the place of what the home keeps; what is replaced is kept beside it
+    ///
+    /// What was used, revoked or ended since it was taken stays so: pairing codes, approvals, people who were
+    /// put out, web logins.
     Restore {
         /// The backup
         file: PathBuf,

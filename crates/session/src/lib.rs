@@ -12,6 +12,7 @@ mod event;
 mod gate;
 mod heard;
 mod key;
+mod lapse;
 mod life;
 pub mod pairing;
 mod people;
@@ -38,6 +39,7 @@ pub use event::{
 };
 pub use gate::{Attention, Bots, Chatter, Elsewhere, Gate, Mention, Part, Places, Threads};
 pub use key::{GroupSessions, Scope, SessionKey, ThreadSessions};
+pub use lapse::Lapse;
 pub use life::{Activity, Continuity, During, Happening, Life, ResetReason, ResumeReason};
 pub use people::{Person, Role};
 pub use reset::{Background, Expiry, Notify, ResetMode, ResetPolicy, expired};

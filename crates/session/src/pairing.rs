@@ -273,6 +273,15 @@ pub enum Refusal {
     TooManyGuests,
 }
 
+/// What a book loses that is gone back to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lapsed {
+    /// Requests and codes that were still good.
+    pub codes: usize,
+    /// Who was let in, and is not by now.
+    pub put_out: Vec<SenderId>,
+}
+
 impl GuestBook {
     /// Who asks to be let in.
     pub fn requests(&self, now: Timestamp) -> impl Iterator<Item = &PairingRequest> {
@@ -485,6 +494,32 @@ impl GuestBook {
         self.issued.clear();
         self.guesses = 0;
         many
+    }
+
+    /// Makes this book, which is a copy of long ago, the one that counts. No code of it does: who used it
+    /// since cannot be told. What the present book is stricter about stays so: who is not let in by it is
+    /// not let in, nobody is heard in more places than by both, and who may not try still may not.
+    pub fn go_back(&mut self, present: Option<&Self>, now: Timestamp) -> Lapsed {
+        let codes = self.clear(now);
+        let Some(present) = present else { return Lapsed { codes, put_out: Vec::new() } };
+        let mut put_out = Vec::new();
+        self.guests.retain(|sender, grant| match present.reach(sender) {
+            Some(Reach::Everywhere) => true,
+            Some(Reach::Direct) => {
+                grant.reach = Reach::Direct;
+                true
+            }
+            None => {
+                put_out.push(sender.clone());
+                false
+            }
+        });
+        self.failures = self.failures.max(present.failures);
+        self.locked_until = self.locked_until.max(present.locked_until(now));
+        self.guessers.clone_from(&present.guessers);
+        self.answered.clone_from(&present.answered);
+        self.met.clone_from(&present.met);
+        Lapsed { codes, put_out }
     }
 
     fn let_in(&mut self, sender: SenderId, grant: Grant) {

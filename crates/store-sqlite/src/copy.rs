@@ -1,5 +1,4 @@
-//! Copies of the truth: taken while somebody writes it, looked at before anybody trusts one, and made
-//! ready to be gone back to.
+//! Copies of the truth: taken while somebody writes it, and looked at before anybody trusts one.
 
 use std::io;
 use std::path::Path;
@@ -44,16 +43,8 @@ pub fn inspect(file: &Path) -> Result<i32, OpenError> {
     }
 }
 
-/// Makes a copy ready to be gone back to. Time has passed since it was taken: what it still had to deliver
-/// may have been delivered, and what was begun in it may have been done, as after an abrupt end.
-pub fn go_back_to(file: &Path) -> Result<(), OpenError> {
-    let (conn, _) = look(file, Purpose::Write)?;
-    let doubtful = "UPDATE outbox SET doubt = 2 WHERE open = 1;
-         UPDATE meta SET value = 'yes' WHERE key = 'alive'";
-    conn.execute_batch(doubtful).map_err(|error| OpenError::sqlite(file, &error))
-}
-
-fn look(file: &Path, purpose: Purpose) -> Result<(Connection, i32), OpenError> {
+/// Opens a file that is ours and that we can read, and says which version it has.
+pub(crate) fn look(file: &Path, purpose: Purpose) -> Result<(Connection, i32), OpenError> {
     let explain = |error: rusqlite::Error| OpenError::sqlite(file, &error);
     let conn = connect(file, purpose).map_err(explain)?;
     let (application, found) = version(&conn).map_err(explain)?;

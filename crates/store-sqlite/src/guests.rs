@@ -71,26 +71,33 @@ pub(crate) fn audit(
     let mut last = maybe(conn, sql, [], |row| Ok((number(row, 0)?, row.get::<_, String>(1)?)))?;
     for audited in audited {
         let before = last.as_ref().map(|(seq, hash)| (*seq, hash.as_str()));
-        let AuditRow { seq, audited, previous, hash, .. } = AuditRow::after(before, at, audited);
-        let Audited { actor, deed, subject, detail } = audited;
-        execute(
-            conn,
-            "INSERT INTO audit (seq, at, actor, deed, subject, detail, previous, hash)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            params![
-                i64::try_from(seq).unwrap_or(i64::MAX),
-                at.as_millis(),
-                actor,
-                deed.as_str(),
-                subject,
-                detail,
-                previous,
-                hash
-            ],
-        )?;
-        last = Some((seq, hash));
+        let row = AuditRow::after(before, at, audited);
+        record(conn, &row)?;
+        last = Some((row.seq, row.hash));
     }
     Ok(())
+}
+
+/// Writes a row of the record as it is.
+pub(crate) fn record(conn: &Connection, row: &AuditRow) -> Result<(), StoreError> {
+    let AuditRow { seq, at, audited: Audited { actor, deed, subject, detail }, previous, hash } =
+        row;
+    execute(
+        conn,
+        "INSERT INTO audit (seq, at, actor, deed, subject, detail, previous, hash)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        params![
+            i64::try_from(*seq).unwrap_or(i64::MAX),
+            at.as_millis(),
+            actor,
+            deed.as_str(),
+            subject,
+            detail,
+            previous,
+            hash
+        ],
+    )
+    .map(drop)
 }
 
 pub(crate) fn audited(

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod copy;
+mod going_back;
 mod grants;
 mod guests;
 mod index;
@@ -42,7 +43,8 @@ use talaria_store::{
     Use, Wanted,
 };
 
-pub use copy::{copy, go_back_to, inspect, schema};
+pub use copy::{copy, inspect, schema};
+pub use going_back::{Going, Since, WentBack, go_back_to};
 pub use open::OpenError;
 
 use lives::Quiet;

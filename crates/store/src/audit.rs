@@ -52,11 +52,13 @@ pub enum AuditDeed {
     LoginsRefused,
     /// Every login was ended.
     LoggedOut,
+    /// A backup took the place of what was there.
+    WentBack,
 }
 
 impl AuditDeed {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::LetIn,
         Self::PutOut,
         Self::CodeIssued,
@@ -72,6 +74,7 @@ impl AuditDeed {
         Self::LoggedIn,
         Self::LoginsRefused,
         Self::LoggedOut,
+        Self::WentBack,
     ];
 
     /// As it is kept and printed.
@@ -92,6 +95,7 @@ impl AuditDeed {
             Self::LoggedIn => "logged_in",
             Self::LoginsRefused => "logins_refused",
             Self::LoggedOut => "logged_out",
+            Self::WentBack => "went_back",
         }
     }
 

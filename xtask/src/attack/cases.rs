@@ -1,7 +1,7 @@
 //! The list: one row for each case, and how it is shown to fail.
 
 use super::Shown::{Absent, Both, Later, Live, Tests};
-use super::{Case, Shown, approvals, codes, doors, hooks, keeping, people, words};
+use super::{Case, Shown, approvals, backups, codes, doors, hooks, keeping, people, words};
 
 const fn case(number: u16, attack: &'static str, shown: Shown) -> Case {
     Case { number, attack, shown }
@@ -688,7 +688,19 @@ pub(super) const CASES: &[Case] = &[
     case(142, "a bus without credentials", Later(CLUSTER)),
     case(143, "a node writes after it lost its lease", Later(CLUSTER)),
     case(144, "SQL in a search", Live(keeping::a_search_is_a_search)),
-    case(145, "a restored backup brings back what was revoked", Later("backups")),
+    case(
+        145,
+        "a restored backup brings back what was revoked",
+        Both(
+            backups::nothing_comes_back_that_was_used_or_revoked,
+            &[
+                "who_was_put_out_since_and_what_was_taken_back_stay_so",
+                "a_copy_of_every_version_can_be_gone_back_to",
+                "a_death_at_any_moment_leaves_all_of_the_backup",
+                "whom_a_backup_lets_in_is_said_where_nobody_knows_what_happened_since",
+            ],
+        ),
+    ),
     case(
         146,
         "a default password",
@@ -714,6 +726,11 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(0, "a code of one account at another", Live(codes::a_code_is_of_one_account)),
     case(0, "a kill between a request and its approval", Live(codes::a_kill_loses_no_request)),
+    case(
+        0,
+        "a kill while a backup is restored",
+        Live(backups::a_kill_while_going_back_lets_nobody_in),
+    ),
     case(0, "two gateways use one credential", Live(keeping::one_gateway_for_each_credential)),
 ];
 

@@ -120,9 +120,7 @@ impl Field {
     /// A browser that is logged in.
     pub(super) async fn browser(&self) -> Result<Browser> {
         let (_, link) = self.command(&["open"]).await?;
-        let token = link.trim().rsplit_once("#login=").context("a login link")?.1.to_owned();
-        let body = serde_json::json!({ "token": token }).to_string();
-        let login = self.ask(Ask::post("/api/login", body).with("content-type", JSON)).await?;
+        let login = self.ask(login(token(&link)?)).await?;
         ensure!(login.status == 204, "the login is refused: {login:?}");
         let cookie = login.header("set-cookie").context("a cookie")?;
         let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
@@ -164,6 +162,17 @@ impl Browser {
 }
 
 pub(super) const JSON: &str = "application/json";
+
+/// What works once in a login link.
+pub(super) fn token(link: &str) -> Result<&str> {
+    Ok(link.trim().rsplit_once("#login=").context("a login link")?.1)
+}
+
+/// A request that hands such a token in.
+pub(super) fn login(token: &str) -> Ask {
+    let body = serde_json::json!({ "token": token }).to_string();
+    Ask::post("/api/login", body).with("content-type", JSON)
+}
 
 /// How a gateway ends that cannot start before somebody mends its configuration.
 pub(super) const MISCONFIGURED: i32 = 78;

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "attackers live in real time")]
 
 mod approvals;
+mod backups;
 mod cases;
 mod codes;
 mod doors;

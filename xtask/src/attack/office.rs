@@ -89,6 +89,19 @@ impl Office {
         Ok(office)
     }
 
+    /// Ends it without a word, takes its home back to a backup and starts it again. Also says what the
+    /// operator was told of it.
+    pub(super) async fn taken_back(self, backup: &str) -> Result<(Self, String)> {
+        let Self { binary, home, model, slack, process, moments, .. } = self;
+        process.kill().await?;
+        let (code, told) = command(&binary, home.path(), &["backup", "restore", backup]).await?;
+        ensure!(code == 0, "going back ended with {code}: {told}");
+        let (process, address) = start(&binary, &home).await?;
+        let office = Self { binary, home, model, slack, process, address, moments };
+        office.connected().await?;
+        Ok((office, told))
+    }
+
     /// Sets it up in another way while it runs.
     pub(super) async fn reload(&self, setup: Setup<'_>) -> Result<()> {
         let config = configuration(&self.slack, &self.model, &self.home, setup);
@@ -112,7 +125,8 @@ impl Office {
         Ok(())
     }
 
-    async fn ask(&self, ask: Ask) -> Result<Answer> {
+    /// Sends a request to it.
+    pub(super) async fn ask(&self, ask: Ask) -> Result<Answer> {
         ask.to(&self.address).await
     }
 
@@ -133,6 +147,11 @@ impl Office {
         let (code, output) = self.command(arguments).await?;
         ensure!(code != 0, "{arguments:?} was done: {output}");
         Ok(output)
+    }
+
+    /// Where it listens: `127.0.0.1:8420`.
+    pub(super) fn address(&self) -> &str {
+        &self.address
     }
 
     /// The name of a message that nobody has said.

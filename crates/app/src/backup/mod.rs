@@ -4,6 +4,7 @@
 //! The file is a gzipped tar that other programs can open too: `about.json` first, the members under
 //! `home/`, and `manifest.json` last, so that a file that was cut short is known by its end.
 
+mod listed;
 mod pack;
 mod swap;
 mod unpack;
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(crate) use pack::pack;
-pub(crate) use swap::{restore, settle};
+pub(crate) use swap::{Restored, restore, settle};
 pub(crate) use unpack::verify;
 
 /// What a home keeps that is somebody's work, beside `state.db`. Everything else in it is made again.
@@ -24,11 +25,14 @@ const KEPT: [&str; 8] = [
     ".env",
     "homes.json",
     "paused.json",
-    "accounts",
+    ACCOUNTS,
     "files",
     "hooks",
     "chat_history",
 ];
+
+/// What each account keeps for itself.
+const ACCOUNTS: &str = "accounts";
 
 /// The truth, of which a copy is taken.
 const STATE: &str = "state.db";

@@ -10,9 +10,12 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use talaria_clock::{Clock, SystemClock};
 use talaria_machine::{Mode, create_for_us};
+use talaria_platforms::web::OF_THE_MOMENT;
 
 use super::workshop::{Workshop, private};
-use super::{ABOUT, About, FORMAT, Hashing, KEPT, MANIFEST, MOST_MEMBERS, Manifest, Member, STATE};
+use super::{
+    ABOUT, ACCOUNTS, About, FORMAT, Hashing, KEPT, MANIFEST, MOST_MEMBERS, Manifest, Member, STATE,
+};
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 
@@ -145,6 +148,9 @@ impl Writing {
     fn take(&mut self, home: &Path, name: &str) -> io::Result<()> {
         let mut open = vec![name.to_owned()];
         while let Some(path) = open.pop() {
+            if is_of_the_moment(&path) {
+                continue;
+            }
             let place = home.join(&path);
             // Whoever keeps the settings elsewhere means what is in them.
             let look =
@@ -194,6 +200,13 @@ impl Writing {
         self.members.push(reading.member(path));
         Ok(())
     }
+}
+
+/// Whether something says who is logged in, which no later moment is to learn from a backup.
+fn is_of_the_moment(path: &str) -> bool {
+    let mut parts = path.split('/');
+    let (folder, _, name) = (parts.next(), parts.next(), parts.next());
+    folder == Some(ACCOUNTS) && name.is_some_and(|name| OF_THE_MOMENT.contains(&name))
 }
 
 fn header(size: u64, mode: u32) -> tar::Header {

@@ -3,18 +3,25 @@
 //! What is to come is unpacked and checked beside what is there. Then a plan is written; from that moment
 //! on it will be carried out, by this process or, if it dies, by the next one that uses the home. What is
 //! replaced is moved into a folder of its own and never deleted.
+//!
+//! What the backup would bring back that has been used, revoked or ended since is taken out of it before the
+//! plan is written, so that it is never in its place. Logins are not even that: they end with going back.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use talaria_admin::guests::OPERATOR;
 use talaria_clock::{Clock, SystemClock};
 use talaria_machine::{Identity, Mode, disk, replace, sync_folder};
+use talaria_platforms::web::end_logins;
+use talaria_store_sqlite::{Going, WentBack, go_back_to};
 
+use super::listed::newly_listed;
 use super::unpack::{Checked, Wanted, names, unpack};
 use super::workshop::{clear, private};
-use super::{GOES_WITH_STATE, STATE};
+use super::{ACCOUNTS, GOES_WITH_STATE, STATE};
 use crate::exit::Halt;
 use crate::home::Home;
 
@@ -29,6 +36,10 @@ pub(crate) struct Restored {
     pub(crate) from: Checked,
     /// Where that is which was replaced; none when there was nothing.
     pub(crate) replaced: Option<PathBuf>,
+    /// What of the database did not come back; none when the backup has none.
+    pub(crate) void: Option<WentBack>,
+    /// Whom its settings let in, and those that they replace do not.
+    pub(crate) listed: Vec<String>,
 }
 
 /// What has to be moved, once it has been decided.
@@ -66,15 +77,18 @@ pub(crate) fn restore(home: &Home, file: &Path) -> Result<Restored, Halt> {
         let _ = clear(&staging);
         refusal.halt(file)
     })?;
-    let plan = prepare(home, &incoming).inspect_err(|_| {
+    let cleared = |_: &Halt| {
         let _ = clear(&staging);
-    })?;
+    };
+    let listed = newly_listed(home.path(), &incoming);
+    let void = make_void(home, &incoming, &from, &listed).inspect_err(cleared)?;
+    let plan = prepare(home, &incoming).inspect_err(cleared)?;
     let text = serde_json::to_vec_pretty(&plan).map_err(Halt::failed)?;
     replace(&staging.join(PLAN), &text, Mode::PRIVATE).map_err(cannot)?;
     carry_out(home, &plan).map_err(unfinished)?;
     drop(lock);
     let replaced = Some(home.path().join(&plan.replaced)).filter(|folder| folder.exists());
-    Ok(Restored { from, replaced })
+    Ok(Restored { from, replaced, void, listed })
 }
 
 /// Finishes going back where a process died over it. Everybody who uses a home calls this first.
@@ -101,13 +115,26 @@ fn unfinished(error: io::Error) -> Halt {
         .hint("mend that; any command of talaria then finishes it")
 }
 
-/// Makes what came ready and decides what is moved.
-fn prepare(home: &Home, incoming: &Path) -> Result<Plan, Halt> {
+/// Takes out of the database that came what must not come back.
+fn make_void(
+    home: &Home,
+    incoming: &Path,
+    from: &Checked,
+    listed: &[String],
+) -> Result<Option<WentBack>, Halt> {
     let state = incoming.join(STATE);
-    if state.exists() {
-        talaria_store_sqlite::go_back_to(&state)
-            .map_err(|error| Halt::failed(&error).hint(error.hint()))?;
+    if !state.exists() {
+        return Ok(None);
     }
+    let taken = from.about.created.as_str();
+    let going = Going { by: OPERATOR, taken, listed, at: SystemClock.now() };
+    go_back_to(&state, home.path(), going)
+        .map(Some)
+        .map_err(|error| Halt::failed(&error).hint(error.hint()))
+}
+
+/// Decides what is moved.
+fn prepare(home: &Home, incoming: &Path) -> Result<Plan, Halt> {
     sync_all(incoming).map_err(Halt::failed)?;
     let mut comes: Vec<String> = names(incoming)
         .map_err(Halt::failed)?
@@ -143,9 +170,9 @@ fn carry_out(home: &Home, plan: &Plan) -> io::Result<()> {
     let replaced = home.path().join(&plan.replaced);
     private(&replaced)?;
     // Everything old is away before anything new comes: a log must not meet another database.
-    for (from, to) in away(home, plan).into_iter().chain(moves_in(home, plan)) {
-        carry(&from, &to)?;
-    }
+    away(home, plan).iter().try_for_each(|(from, to)| carry(from, to))?;
+    end_all_logins(home)?;
+    moves_in(home, plan).iter().try_for_each(|(from, to)| carry(from, to))?;
     for folder in [&replaced, home.path()] {
         sync_folder(folder)?;
     }
@@ -154,6 +181,26 @@ fn carry_out(home: &Home, plan: &Plan) -> io::Result<()> {
     // There may have been nothing to replace.
     let _ = fs::remove_dir(&replaced);
     sync_folder(home.path())
+}
+
+/// Ends every login, of those who are logged in as of those who were: on the accounts that come, and on
+/// those that stay because the backup has none.
+fn end_all_logins(home: &Home) -> io::Result<()> {
+    for accounts in [home.restoring().join(INCOMING), home.path().to_owned()] {
+        let accounts = accounts.join(ACCOUNTS);
+        let folders = match names(&accounts) {
+            Err(error) if is_no_folder(&error) => continue,
+            folders => folders?,
+        };
+        for folder in folders.iter().map(|name| accounts.join(name)).filter(|it| it.is_dir()) {
+            end_logins(&folder)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_no_folder(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Moves something that may have been moved already.
@@ -195,15 +242,18 @@ fn sync_all(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    const COMES: [&str; 3] = ["config.yaml", "files/one", "state.db"];
+    const COMES: [&str; 4] = ["accounts/web/kept", "config.yaml", "files/one", "state.db"];
+    const LOGIN: &str = "accounts/web/login.key";
 
     /// A home that is about to go back, with its plan written.
     fn decided(folder: &Path) -> (Home, Plan) {
         let home = Home::at(folder);
         let incoming = home.restoring().join(INCOMING);
         for (place, text) in [(home.path().to_owned(), "old"), (incoming.clone(), "new")] {
-            fs::create_dir_all(place.join("files")).expect("makes a folder");
-            for name in COMES {
+            for folder in ["files", "accounts/web"] {
+                fs::create_dir_all(place.join(folder)).expect("makes a folder");
+            }
+            for name in COMES.iter().chain([&LOGIN]) {
                 fs::write(place.join(name), text).expect("writes");
             }
         }
@@ -212,7 +262,7 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let plan = Plan {
             replaced: "replaced".into(),
-            comes: names(&["config.yaml", "files", "state.db", "hooks"]),
+            comes: names(&["accounts", "config.yaml", "files", "state.db", "hooks"]),
             goes: names(&GOES_WITH_STATE),
         };
         fs::create_dir_all(incoming.join("hooks")).expect("makes a folder");
@@ -240,6 +290,7 @@ mod tests {
                 assert_eq!(read(&home.path().join("replaced")), "old", "{name} after {dead} moves");
             }
             assert!(!home.path().join("state.db-wal").exists(), "after {dead} moves");
+            assert!(!home.path().join(LOGIN).exists(), "after {dead} moves");
             assert!(home.path().join("hooks").is_dir(), "after {dead} moves");
             assert!(!home.restoring().exists(), "after {dead} moves");
             if dead == moves.len() {
@@ -255,7 +306,7 @@ mod tests {
         let (home, _) = decided(folder.path());
         fs::remove_file(home.restoring().join(PLAN)).expect("removes");
         settle(&home).expect("finishes");
-        for name in COMES {
+        for name in COMES.iter().chain([&LOGIN]) {
             assert_eq!(fs::read_to_string(home.path().join(name)).expect("reads"), "old");
         }
     }

@@ -65,7 +65,7 @@ fn everything_comes_back_and_what_it_replaces_is_kept() {
     let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
     assert_eq!(mode(&backup), 0o600);
     let checked = verify(&place.home, &backup).expect("is whole");
-    assert_eq!((checked.members, checked.about.schema), (6, Some(talaria_store_sqlite::schema())));
+    assert_eq!((checked.members, checked.about.schema), (5, Some(talaria_store_sqlite::schema())));
 
     place.write("config.yaml", "agent: {max_steps: 3}\n");
     place.write("files/cd/cde", "later");
@@ -85,6 +85,56 @@ fn everything_comes_back_and_what_it_replaces_is_kept() {
     assert_eq!(kept("files/cd/cde"), "later");
     drop(SqliteStore::open(place.home.path()).expect("opens what came back"));
     assert!(!place.home.restoring().exists() && !place.home.backups().join(".work").exists());
+}
+
+#[test]
+fn no_login_is_in_a_backup_and_none_outlasts_going_back() {
+    let place = Place::new();
+    place.write("accounts/web/logins/0a1b", "");
+    place.write("accounts/bot/places.json", "{}");
+    place.write("accounts/bot/nested/login.key", "of a platform's own");
+    let backup = place.backup();
+    let checked = verify(&place.home, &backup).expect("is whole");
+    assert_eq!(checked.members, 7, "all but the key and the link");
+    restore(&place.home, &backup).expect("goes back");
+    let is_there = |name: &str| place.home.path().join("accounts").join(name).exists();
+    assert!(is_there("bot/places.json") && is_there("bot/nested/login.key"));
+    assert!(!is_there("web/login.key") && !is_there("web/logins"));
+
+    // A backup with nothing of an account leaves the accounts, and still nobody is logged in.
+    let place = Place::new();
+    let backup = place.backup();
+    place.write("accounts/web/logins/0a1b", "");
+    place.write("accounts/web/kept", "by the page");
+    restore(&place.home, &backup).expect("goes back");
+    let is_there = |name: &str| place.home.path().join("accounts/web").join(name).exists();
+    assert!(is_there("kept") && !is_there("login.key") && !is_there("logins"));
+
+    // One that was written otherwise may have a key, which never comes to its place.
+    let forged = place.file("forged");
+    let key = ("home/accounts/web/login.key", tar::EntryType::Regular, "known to others by now");
+    forge(&forged, &about(), &[key]);
+    restore(&place.home, &forged).expect("goes back");
+    assert!(!is_there("login.key"));
+}
+
+#[test]
+fn who_comes_back_by_a_list_is_named() {
+    let place = Place::new();
+    let lists = |allow: &str| {
+        format!("accounts: {{bench: {{platform: loopback, address: '127.0.0.1:1', {allow}}}}}\n")
+    };
+    place.write("config.yaml", &lists("allow: [ann, ben], allow_everyone: true"));
+    let backup = place.backup();
+    let restored = restore(&place.home, &backup).expect("goes back");
+    assert!(restored.listed.is_empty(), "nothing has changed: {:?}", restored.listed);
+    place.write("config.yaml", &lists("allow: [ben, cleo]"));
+    let restored = restore(&place.home, &backup).expect("goes back");
+    assert_eq!(restored.listed, ["bench:ann", "bench:everybody"]);
+    // Settings that cannot be read let nobody in, so everybody comes back by the backup's.
+    place.write("config.yaml", "accounts: [\n");
+    let restored = restore(&place.home, &backup).expect("goes back");
+    assert_eq!(restored.listed, ["bench:ann", "bench:ben", "bench:everybody"]);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `talaria backup`: takes backups, checks them, and goes back to them.
 
+use talaria_store_sqlite::{Since, WentBack};
+
 use super::print_json;
-use crate::backup::{self, About};
+use crate::backup::{self, About, Restored};
 use crate::cli::BackupCommand;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
@@ -48,9 +50,51 @@ pub(crate) fn backup(home: &Home, command: BackupCommand) -> Result<Exit, Halt> 
             if let Some(replaced) = &restored.replaced {
                 say!("What was there is in {}. Remove that when you are sure.", replaced.display());
             }
+            tell_what_is_void(&restored)?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// Says what did not come back, and who did although nobody knows whether they should.
+fn tell_what_is_void(restored: &Restored) -> Result<(), Halt> {
+    say!("Everybody is logged out of the web page; `talaria open` prints a new link.");
+    if let Some(void) = &restored.void {
+        let WentBack { since, codes, approvals, asked_again, put_out, let_in } = void;
+        say!(
+            "Void: pairing codes and requests ({codes}), open approvals ({approvals}), lasting approvals \
+             ({asked_again})."
+        );
+        if !put_out.is_empty() {
+            say!("Let in by the backup and not by now, so they stay out:");
+            name(put_out)?;
+        }
+        if let Since::Unknown(why) = since {
+            say!("What happened since the backup was taken is not known: {why}.");
+            match let_in.is_empty() {
+                true => say!("Nobody is let in by pairing in it."),
+                false => {
+                    say!(
+                        "These are let in by it, even if they were put out since; `talaria pair revoke \
+                         ACCOUNT ID` puts one out:"
+                    );
+                    name(let_in)?;
+                }
+            }
+        }
+    }
+    if !restored.listed.is_empty() {
+        say!("These are let in by its settings (config.yaml, .env) and were not by yours:");
+        name(&restored.listed)?;
+    }
+    Ok(())
+}
+
+fn name(people: &[String]) -> Result<(), Halt> {
+    for somebody in people {
+        say!("    {}", talaria_render::visible(somebody));
+    }
+    Ok(())
 }
 
 fn of(about: &About) -> String {

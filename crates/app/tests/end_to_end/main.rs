@@ -12,6 +12,7 @@ mod delivering;
 mod doctor;
 mod ending;
 mod faults;
+mod going_back;
 mod hooks;
 mod kill;
 mod lifecycle;

@@ -15,11 +15,18 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use talaria_clock::Clock;
-use talaria_machine::create_for_us;
+use talaria_machine::{create_for_us, sync_folder};
 use talaria_model::Timestamp;
 use talaria_platform::Peer;
 
-use super::pass::private_folder;
+use super::pass::{KEY, private_folder};
+
+/// Where tokens are, in the folder of the account.
+const LOGINS: &str = "logins";
+
+/// What the folder of a web account has of who is logged in. It is of this moment: whoever copies the folder
+/// leaves it out, and whoever puts a copy in its place ends it with [`end_logins`].
+pub const OF_THE_MOMENT: [&str; 2] = [KEY, LOGINS];
 
 /// How long a token can be used.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -38,7 +45,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Makes a login token for the web account that keeps its files in `folder`. Put it behind
 /// `#login=` in the page's address. It works once, within ten minutes, and needs no running gateway.
 pub fn mint_login(folder: &Path) -> io::Result<String> {
-    let folder = folder.join("logins");
+    let folder = folder.join(LOGINS);
     private_folder(&folder)?;
     let token = BASE64_URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
     let path = folder.join(digest(&token));
@@ -46,6 +53,20 @@ pub fn mint_login(folder: &Path) -> io::Result<String> {
     // The file's own time serves as the present, so that all ages are measured by one clock.
     sweep(&folder, &path, file.metadata()?.modified()?)?;
     Ok(token)
+}
+
+/// Ends every login of the web account that keeps its files in `folder`, and every token, while no gateway
+/// serves it. The next one that does begins with a key of its own.
+pub fn end_logins(folder: &Path) -> io::Result<()> {
+    forget(&folder.join(KEY))?;
+    match fs::remove_dir_all(folder.join(LOGINS)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    match sync_folder(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        synced => synced,
+    }
 }
 
 /// What became of a login.
@@ -79,7 +100,7 @@ pub(super) struct Door {
 impl Door {
     pub(super) fn new(folder: &Path, clock: Arc<dyn Clock>) -> Self {
         Self {
-            folder: folder.join("logins"),
+            folder: folder.join(LOGINS),
             clock,
             wrong: Mutex::default(),
             noticed: Mutex::default(),

@@ -47,7 +47,7 @@ use guard::Hosts;
 use login::Door;
 use pass::Passes;
 
-pub use login::mint_login;
+pub use login::{OF_THE_MOMENT, end_logins, mint_login};
 
 /// The largest file a browser may upload.
 const LARGEST_FILE: u64 = 25 * 1024 * 1024;

@@ -20,6 +20,9 @@ use tokio::sync::watch;
 
 type Key = [u8; 32];
 
+/// Where the key is, in the folder of the account.
+pub(super) const KEY: &str = "login.key";
+
 const ID: usize = 16;
 const EXPIRY: usize = 8;
 const TAG: usize = 32;
@@ -49,7 +52,7 @@ impl Passes {
         clock: Arc<dyn Clock>,
     ) -> io::Result<Self> {
         private_folder(folder)?;
-        let path = folder.join("login.key");
+        let path = folder.join(KEY);
         let key = match stored(&path)? {
             Some(key) => key,
             None => replace(&path)?,

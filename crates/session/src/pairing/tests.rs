@@ -504,3 +504,91 @@ fn a_code_is_not_printed_by_accident() {
     let code = Code::of(&[7; LENGTH]);
     assert_eq!(format!("{code:?}"), "Code(…)");
 }
+
+/// A book in which these were let in, a request is open and a code is out.
+fn of_old(guests: &[(&str, Reach)]) -> GuestBook {
+    let mut book = GuestBook::default();
+    for (name, reach) in guests {
+        let code = book.issue(*reach, "op", chance(9), at(0)).expect("issues").0;
+        let answer = book.said((&who(name), &here()), &code, Strangers::Pair, chance(1), at(0));
+        assert!(matches!(answer, Answer::LetIn(_)), "{answer:?}");
+    }
+    code(hello(&mut book, "stranger", 7, at(1)));
+    book.issue(Reach::Everywhere, "op", chance(8), at(1)).expect("issues");
+    book
+}
+
+#[test]
+fn no_code_of_a_book_that_is_gone_back_to_is_good() {
+    let mut book = GuestBook::default();
+    let asked = code(hello(&mut book, "ann", 1, at(0)));
+    let issued = book.issue(Reach::Direct, "op", chance(2), at(0)).expect("issues");
+    assert_eq!(book.go_back(None, at(9)), Lapsed { codes: 2, put_out: Vec::new() });
+    let refused = book.approve(&asked.0, Reach::Direct, "op", at(10));
+    assert_eq!(refused, Err(Refusal::NoSuchCode { left: 4 }));
+    let said = (&who("ben"), &here());
+    let answer = book.said(said, &issued.0, Strangers::Ignore, chance(3), at(10));
+    assert_eq!(answer, Answer::Silence(Silence::Unwelcome));
+    assert_eq!(book.guests().count(), 0);
+}
+
+#[test]
+fn who_is_not_let_in_by_now_is_not_let_in_by_an_old_book() {
+    use Reach::{Direct, Everywhere};
+    let old = [("ann", Direct), ("ben", Everywhere), ("cleo", Everywhere), ("dora", Direct)];
+    let mut book = of_old(&old);
+    let mut present = of_old(&[("ben", Direct), ("cleo", Everywhere), ("dora", Everywhere)]);
+    let lapsed = book.go_back(Some(&present), at(9));
+    assert_eq!(lapsed, Lapsed { codes: 2, put_out: vec![who("ann").id] });
+    let reach = |book: &GuestBook, name| book.reach(&who(name).id);
+    let now = ["ann", "ben", "cleo", "dora"].map(|name| reach(&book, name));
+    assert_eq!(now, [None, Some(Direct), Some(Everywhere), Some(Direct)]);
+    // Who was let in since is not let in by the book of before.
+    present = of_old(&[("ann", Direct), ("eve", Direct)]);
+    let mut book = of_old(&[("ann", Direct)]);
+    book.go_back(Some(&present), at(9));
+    assert_eq!(book.guests().map(|(sender, _)| sender.as_str()).collect::<Vec<_>>(), ["ann"]);
+}
+
+#[test]
+fn without_a_present_book_the_old_one_says_who_is_let_in() {
+    let mut book = of_old(&[("ann", Reach::Everywhere)]);
+    let lapsed = book.go_back(None, at(9));
+    assert_eq!(lapsed, Lapsed { codes: 2, put_out: Vec::new() });
+    assert_eq!(book.reach(&who("ann").id), Some(Reach::Everywhere));
+}
+
+#[test]
+fn who_may_not_try_now_may_not_after_going_back_and_the_later_lock_holds() {
+    let locked = |since: u64| {
+        let mut book = GuestBook::default();
+        for _ in 0..MOST_FAILURES {
+            let _ = book.approve("AAAAAAAA", Reach::Direct, "op", at(since));
+        }
+        book
+    };
+    let until = |since: u64| Some(at(since) + LOCKOUT);
+    for (old, present, expected) in [
+        (GuestBook::default(), locked(100), until(100)),
+        (locked(100), GuestBook::default(), until(100)),
+        (locked(100), locked(200), until(200)),
+        (locked(200), locked(100), until(200)),
+    ] {
+        let mut book = old;
+        book.go_back(Some(&present), at(300));
+        assert_eq!(book.locked_until(at(300)), expected);
+    }
+    let mut book = GuestBook::default();
+    book.go_back(Some(&locked(0)), at(1) + LOCKOUT);
+    assert_eq!(book, GuestBook::default(), "what is over is over");
+
+    let mut present = of_old(&[]);
+    for _ in 0..MOST_GUESSES {
+        present.said((&who("eve"), &here()), "AAAAAAAA", Strangers::Pair, chance(4), at(2));
+    }
+    let mut book = GuestBook::default();
+    book.go_back(Some(&present), at(3));
+    let code = book.issue(Reach::Direct, "op", chance(5), at(3)).expect("issues");
+    let answer = book.said((&who("eve"), &here()), &code.0, Strangers::Pair, chance(6), at(4));
+    assert_eq!(answer, Answer::Silence(Silence::Barred));
+}

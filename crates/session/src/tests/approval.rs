@@ -10,7 +10,7 @@ use talaria_model::{
 use super::{Talk, check, posted, print, printed, quiet, rules_with};
 use crate::{Access, Approvals, Approvers, Asking, Effect, Phase, RoomRules, Tiers};
 
-const HANDLE: &str = "0123456789abcdef0123456789abcdef";
+pub(super) const HANDLE: &str = "0123456789abcdef0123456789abcdef";
 
 fn digest(number: u8) -> Digest {
     Digest::new([number; 32])

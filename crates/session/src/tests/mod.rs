@@ -6,6 +6,7 @@ mod arriving;
 mod busy;
 mod chance;
 mod commands;
+mod going_back;
 mod lives;
 mod recorded;
 mod restarts;

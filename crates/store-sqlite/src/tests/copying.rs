@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use talaria_session::Ended;
-use talaria_store::{Commit, ParcelState, SearchScope, Store, Wanted};
+use talaria_store::{SearchScope, Store, Wanted};
 use tempfile::TempDir;
 
-use super::{address, at, key, post, recording, session};
+use super::{key, recording, session};
 use crate::open::OpenError;
-use crate::{SqliteStore, copy, go_back_to, inspect, schema};
+use crate::{SqliteStore, copy, inspect, schema};
 
 async fn entries(folder: &Path) -> u64 {
     let store = SqliteStore::open(folder).expect("opens");
@@ -40,24 +39,6 @@ async fn a_copy_is_as_one_moment_left_the_store_while_others_write() {
     let opened = SqliteStore::open(other.path()).expect("opens");
     let wanted = Wanted::new(SearchScope::Conversation(session.key), "before", 100);
     assert_eq!(opened.search(&wanted).await.expect("searches").len(), 50);
-}
-
-#[tokio::test]
-async fn what_a_copy_had_to_deliver_is_unsure_when_it_is_gone_back_to() {
-    let folder = TempDir::new().expect("a folder");
-    let store = SqliteStore::open(folder.path()).expect("opens");
-    let session = session(&key("bot", "c"));
-    let letter = post(&session.id, &address(&session.key), 1, 0);
-    let commit = Commit { outbox: vec![letter.clone()], ..Commit::of(session, at(1)) };
-    store.commit(commit).await.expect("commits");
-    store.close().await.expect("closes");
-    drop(store);
-    go_back_to(&folder.path().join("state.db")).expect("gets ready");
-    let store = SqliteStore::open(folder.path()).expect("opens");
-    assert_eq!(store.recover().await.expect("recovers"), Ended::Abruptly);
-    let parcels = store.parcels(&letter.to, 10).await.expect("reads");
-    let states: Vec<ParcelState> = parcels.iter().map(|parcel| parcel.state).collect();
-    assert_eq!(states, [ParcelState::Unsure]);
 }
 
 #[test]

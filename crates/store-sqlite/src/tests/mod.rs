@@ -4,6 +4,7 @@ mod copying;
 mod differential;
 mod faults;
 mod forgetting;
+mod going_back;
 mod opening;
 mod plans;
 mod recorded;

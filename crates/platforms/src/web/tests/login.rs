@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use super::*;
+use crate::web::{OF_THE_MOMENT, end_logins};
 
 fn outstanding(bench: &Bench) -> usize {
     fs::read_dir(bench.folder.path().join("logins")).unwrap().count()
@@ -98,6 +99,25 @@ async fn a_login_survives_a_restart() {
     assert_eq!(bench.status(browser.get("/api/state")).await, StatusCode::OK);
     let (status, _, _) = bench.committing(browser.say("hi"), journalled()).await;
     assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_login_and_no_token_outlasts_the_end_of_all() {
+    let bench = Bench::new().await;
+    let browser = bench.login().await;
+    let token = mint_login(bench.folder.path()).unwrap();
+    end_logins(bench.folder.path()).unwrap();
+    for left in OF_THE_MOMENT {
+        assert!(!bench.folder.path().join(left).exists(), "{left}");
+    }
+    let bench = bench.restarted().await;
+    assert_eq!(bench.status(browser.get("/api/state")).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(bench.hand_in(&token).await.status(), StatusCode::UNAUTHORIZED);
+    let again = bench.login().await;
+    assert_eq!(bench.status(again.get("/api/state")).await, StatusCode::OK);
+    let nowhere = bench.folder.path().join("nowhere");
+    end_logins(&nowhere).unwrap();
+    assert!(!nowhere.exists(), "where nobody is logged in, nothing is to be ended");
 }
 
 #[tokio::test(start_paused = true)]
