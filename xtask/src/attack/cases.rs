@@ -589,7 +589,14 @@ pub(super) const CASES: &[Case] = &[
         ),
     ),
     case(112, "links in state and races for it", Live(keeping::links_and_open_secrets_are_refused)),
-    case(113, "archives that unfold", Absent("no archive is unpacked")),
+    case(
+        113,
+        "archives that unfold",
+        Tests(&[
+            "a_forged_backup_reaches_nothing_outside_its_place",
+            "a_backup_that_unfolds_without_end_is_refused_before_it_fills_anything",
+        ]),
+    ),
     case(114, "pictures that decode without bound", Absent("no picture is decoded")),
     case(
         115,

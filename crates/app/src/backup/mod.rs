@@ -49,13 +49,13 @@ const HOME: &str = "home";
 const FORMAT: u32 = 1;
 
 /// The most members that a backup may have.
-const MOST_MEMBERS: usize = 2_000_000;
+const MOST_MEMBERS: usize = 500_000;
 
 /// The most bytes that may tell about a backup.
 const LONGEST_ABOUT: u64 = 64 * 1024;
 
 /// The most bytes that a list of members may have.
-const LONGEST_MANIFEST: u64 = 1 << 30;
+const LONGEST_MANIFEST: u64 = 1 << 27;
 
 /// What a backup is of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

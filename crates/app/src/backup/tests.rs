@@ -1,7 +1,7 @@
 //! What a backup promises, and what is not taken for one.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -287,6 +287,33 @@ fn a_forged_backup_reaches_nothing_outside_its_place() {
     assert!(!place.folder.path().join("escaped").exists());
     forge(&forged, &about(), &[("home/.env", Regular, "a"), ("home/.env", Regular, "b")]);
     refused(&place, &forged);
+}
+
+/// Few bytes that stand for many: nothing of it is written, neither to look at it nor to go back to it.
+#[test]
+fn a_backup_that_unfolds_without_end_is_refused_before_it_fills_anything() {
+    let place = Place::new();
+    let bomb = place.file("bomb");
+    let file = fs::File::create(&bomb).expect("makes a file");
+    let mut stream = GzEncoder::new(file, Compression::fast());
+    let about = serde_json::to_vec(&About { schema: Some(1), ..about() }).expect("encodes");
+    for (name, size, bytes) in
+        [(ABOUT, about.len(), about.clone()), ("home/state.db", 1 << 41, vec![0; 1 << 20])]
+    {
+        let mut header = tar::Header::new_gnu();
+        header.set_path(name).expect("a short name");
+        header.set_size(size as u64);
+        header.set_mode(0o600);
+        header.set_cksum();
+        stream.write_all(header.as_bytes()).expect("writes");
+        stream.write_all(&bytes).expect("writes");
+        stream
+            .write_all(&vec![0; bytes.len().next_multiple_of(512) - bytes.len()])
+            .expect("writes");
+    }
+    stream.finish().expect("writes");
+    let said = refused(&place, &bomb);
+    assert!(said.contains("larger than anything that was packed"), "{said}");
 }
 
 #[test]

@@ -23,6 +23,15 @@ use crate::home::Home;
 /// The most that may stand between the last member and the end of the stream, in bytes.
 const LONGEST_PADDING: u64 = 1 << 20;
 
+/// How many times its own size a backup may unfold to. What a home keeps shrinks to a tenth or so.
+const MOST_UNFOLDED: u64 = 200;
+
+/// What any backup may unfold to, in bytes.
+const ALWAYS_UNFOLDED: u64 = 1 << 30;
+
+/// What is left free on a disk, in bytes: others need it, too.
+const LEFT_FREE: u64 = 64 << 20;
+
 /// A backup that is whole.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked {
@@ -108,7 +117,10 @@ pub(super) enum Wanted {
 
 /// Reads a backup into a folder that is there and empty, and checks it.
 pub(super) fn unpack(file: &Path, folder: &Path, wanted: Wanted) -> Result<Checked, Refusal> {
-    let mut archive = tar::Archive::new(GzDecoder::new(BufReader::new(File::open(file)?)));
+    let file = File::open(file)?;
+    let room = talaria_machine::room(folder).map(|room| room.free);
+    let mut bounds = Bounds::new(file.metadata()?.len(), room);
+    let mut archive = tar::Archive::new(GzDecoder::new(BufReader::new(file)));
     let mut found: HashMap<String, Member> = HashMap::new();
     let mut about: Option<About> = None;
     let mut manifest: Option<Manifest> = None;
@@ -140,9 +152,11 @@ pub(super) fn unpack(file: &Path, folder: &Path, wanted: Wanted) -> Result<Check
         if found.contains_key(&member) {
             return Err(damaged(member, "there twice"));
         }
+        let is_written = wanted == Wanted::Everything || member == STATE;
+        bounds.take(&member, entry.size(), is_written)?;
         let executable = entry.header().mode()? & 0o100;
         let mut reading = Hashing::new(&mut entry);
-        if wanted == Wanted::Everything || member == STATE {
+        if is_written {
             write(&mut reading, &folder.join(&member), 0o600 | executable).map_err(cut_short)?;
         } else {
             io::copy(&mut reading, &mut io::sink()).map_err(cut_short)?;
@@ -158,6 +172,33 @@ pub(super) fn unpack(file: &Path, folder: &Path, wanted: Wanted) -> Result<Check
         talaria_store_sqlite::inspect(&state)?;
     }
     Ok(Checked { about, members, bytes })
+}
+
+/// What a backup may unfold to. A few bytes can stand for more than a disk holds, and each member says how
+/// large it is before it comes.
+#[derive(Debug, PartialEq, Eq)]
+struct Bounds {
+    /// What may still be read.
+    readable: u64,
+    /// What may still be written, where that is known.
+    writable: Option<u64>,
+}
+
+impl Bounds {
+    fn new(packed: u64, room: Option<u64>) -> Self {
+        let readable = packed.saturating_mul(MOST_UNFOLDED).max(ALWAYS_UNFOLDED);
+        Self { readable, writable: room.map(|room| room.saturating_sub(LEFT_FREE)) }
+    }
+
+    fn take(&mut self, member: &str, size: u64, is_written: bool) -> Result<(), Refusal> {
+        let unfolds = || damaged(member, "larger than anything that was packed into so little");
+        self.readable = self.readable.checked_sub(size).ok_or_else(unfolds)?;
+        if let Some(writable) = self.writable.as_mut().filter(|_| is_written) {
+            let full = || damaged(member, "larger than the room on the disk of the home");
+            *writable = writable.checked_sub(size).ok_or_else(full)?;
+        }
+        Ok(())
+    }
 }
 
 /// Reads what follows the archive to the end of the stream, whose checksum stands there.
@@ -260,4 +301,24 @@ fn compare(
 /// The folders and files directly in a folder.
 pub(super) fn names(folder: &Path) -> io::Result<Vec<PathBuf>> {
     fs::read_dir(folder)?.map(|entry| Ok(PathBuf::from(entry?.file_name()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_unfolds_to_so_much_and_fills_no_disk() {
+        let mut bounds = Bounds::new(1 << 30, Some(LEFT_FREE + 100));
+        assert_eq!(bounds.readable, MOST_UNFOLDED << 30);
+        bounds.take("a", 1 << 40, false).unwrap_err();
+        bounds.take("files/a", 1 << 35, false).unwrap();
+        bounds.take("state.db", 60, true).unwrap();
+        assert!(bounds.take("state.db", 41, true).unwrap_err().to_string().contains("room"));
+        bounds.take("state.db", 40, true).unwrap();
+        assert_eq!(Bounds::new(7, None), Bounds { readable: ALWAYS_UNFOLDED, writable: None });
+        let mut unknown = Bounds::new(7, None);
+        unknown.take("state.db", ALWAYS_UNFOLDED, true).unwrap();
+        unknown.take("state.db", 1, true).unwrap_err();
+    }
 }

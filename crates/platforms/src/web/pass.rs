@@ -3,8 +3,8 @@
 //!
 //! A pass is not stored anywhere, so it survives a restart. Replacing the key ends every pass.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use talaria_clock::Clock;
-use talaria_machine::{create_for_us, make_for_us, open_to};
+use talaria_machine::{Mode, make_for_us, open_to};
 use talaria_model::Timestamp;
 use tokio::sync::watch;
 
@@ -140,7 +140,7 @@ fn stored(path: &Path) -> io::Result<Option<Key>> {
     if open_to(path).is_some() {
         return Ok(None);
     }
-    let mut bytes = Vec::with_capacity(size_of::<Key>() + 1);
+    let mut bytes = Vec::new();
     (&mut file).take(size_of::<Key>() as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes.try_into().ok())
 }
@@ -148,15 +148,24 @@ fn stored(path: &Path) -> io::Result<Option<Key>> {
 /// Puts a fresh key in the place of the old one, whole or not at all.
 fn replace(path: &Path) -> io::Result<Key> {
     let key: Key = rand::random();
-    let beside = path.with_extension("new");
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = create_for_us(&beside)?;
-    file.write_all(&key)?;
-    file.sync_all()?;
-    drop(file);
-    fs::rename(&beside, path)?;
+    talaria_machine::replace(path, &key, Mode::PRIVATE)?;
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_cannot_be_read_is_not_taken_for_one_that_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("login.key");
+        assert_eq!(stored(&path).unwrap(), None);
+        let key = replace(&path).unwrap();
+        assert_eq!(stored(&path).unwrap(), Some(key));
+        // Nothing is below a file.
+        assert!(stored(&path.join("login.key")).is_err());
+        std::fs::write(&path, [7; size_of::<Key>() + 1]).unwrap();
+        assert_eq!(stored(&path).unwrap(), None, "it is longer than one of ours");
+    }
 }
