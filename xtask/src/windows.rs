@@ -200,16 +200,19 @@ impl Trial<'_> {
     fn by_hand(&self) -> Result<()> {
         let mut first = self.command(&["run"]).stdout(Stdio::null()).spawn()?;
         self.until_it_answers(&mut first)?;
-        self.expect(&["chat", "hello", "from", "windows"], 0, "hello from windows")?;
+        self.expect(&["chat", "hello", "from", "windows"], 0, "built-in demo")?;
         self.expect(&["run"], 4, "is already running")?;
         let mut second = self.command(&["run", "--replace"]).stdout(Stdio::null()).spawn()?;
         let ended = wait(&mut first, "the gateway whose place was taken")?;
         ensure!(ended == Some(0), "whose place was taken ended with {ended:?}");
         self.until_it_answers(&mut second)?;
-        self.expect(&["sessions", "search", "windows"], 0, "windows")?;
+        self.expect(&["sessions", "list"], 0, "hello from windows")?;
+        self.expect(&["restart"], 0, "It is back")?;
+        // The one that was restarted goes on in a process beside it.
+        let ended = wait(&mut second, "the gateway that was restarted")?;
+        ensure!(ended == Some(0), "what was restarted ended with {ended:?}");
         self.expect(&["stop"], 0, "is ending")?;
-        let ended = wait(&mut second, "the gateway that was stopped")?;
-        ensure!(ended == Some(0), "what was stopped ended with {ended:?}");
+        self.expect(&["status"], 1, "asked to stop")?;
         // Wine lets others in, which is what the doctor is there to say.
         let (_, found) = self.ask(&["doctor", "--offline"])?;
         ensure!(found.contains("home"), "the doctor does not look at the home");
@@ -240,10 +243,10 @@ impl Trial<'_> {
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         eprintln!("→ sc query talaria\n{}", listed.trim_end());
         ensure!(listed.contains("RUNNING"), "the manager does not say that it runs");
-        self.expect(&["chat", "hello", "service"], 0, "hello service")?;
+        self.expect(&["chat", "hello", "service"], 0, "built-in demo")?;
         self.expect(&["service", "uninstall", "--system"], 0, "is gone")?;
         self.expect(&["service", "status", "--system"], 1, "there is no service")?;
-        self.expect(&["status"], 1, "")?;
+        self.expect(&["status"], 1, "the service manager stops it")?;
         eprintln!("windows: it builds, answers by hand and as a service, and ends in good order");
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What the command line asks the gateway and what it is told. Both ends use these types.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -590,7 +592,8 @@ pub struct Pairing {
     pub account: String,
     /// The code that was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub code: Option<FreshCode>,
     /// Who was let in or put out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
@@ -612,6 +615,17 @@ pub struct Pairing {
     /// Until when nobody is let in, because of too many wrong codes; in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked_until: Option<String>,
+}
+
+/// A code on its way to whoever asked for it. Printed, it does not show.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FreshCode(pub String);
+
+impl fmt::Debug for FreshCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FreshCode(…)")
+    }
 }
 
 /// Somebody who asks to be let in.

@@ -1,11 +1,13 @@
 //! Who is let in, and the record of that, as the API tells it: on the local socket and, when no gateway is
 //! running, on the command line itself.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use talaria_clock::rfc3339;
 use talaria_gateway::{PairError, Paired};
-use talaria_model::{AccountId, Timestamp};
-use talaria_session::pairing::GuestBook;
+use talaria_model::{AccountId, Timestamp, WITHHELD};
+use talaria_session::pairing::{GuestBook, TypedCode};
 use talaria_session::{PairWish, Reach};
 use talaria_store::{AuditDeed, AuditRow, Audited, Store};
 
@@ -18,8 +20,8 @@ const MOST: usize = 1000;
 /// Who asks here has shown to be the operator, by being able to.
 pub const OPERATOR: &str = "operator";
 
-/// What is to be done about who is let in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What is to be done about who is let in. Printed, it does not show a code.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pairing {
     /// On which account.
@@ -50,6 +52,22 @@ pub enum PairVerb {
     Clear,
 }
 
+impl fmt::Debug for Pairing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { account, verb, what, everywhere } = self;
+        let what = match verb {
+            PairVerb::Approve => WITHHELD,
+            PairVerb::Issue | PairVerb::List | PairVerb::Revoke | PairVerb::Clear => what,
+        };
+        f.debug_struct("Pairing")
+            .field("account", account)
+            .field("verb", verb)
+            .field("what", &what)
+            .field("everywhere", everywhere)
+            .finish()
+    }
+}
+
 impl Pairing {
     /// The account.
     pub fn account(&self) -> Result<AccountId, AnswerError> {
@@ -62,7 +80,7 @@ impl Pairing {
         let reach = if self.everywhere { Reach::Everywhere } else { Reach::Direct };
         match self.verb {
             PairVerb::Issue => PairWish::Issue(reach),
-            PairVerb::Approve => PairWish::Approve(self.what.clone(), reach),
+            PairVerb::Approve => PairWish::Approve(TypedCode::new(self.what.as_str()), reach),
             PairVerb::List => PairWish::List,
             PairVerb::Revoke => PairWish::Revoke(self.what.clone()),
             PairVerb::Clear => PairWish::Clear,
@@ -88,7 +106,7 @@ pub fn told(
 ) -> Result<api::Pairing, AnswerError> {
     let mut told = api::Pairing { account: account.to_string(), ..api::Pairing::default() };
     match done {
-        Paired::Code(code) => told.code = Some(code),
+        Paired::Code(code) => told.code = Some(api::FreshCode(code.expose().to_owned())),
         Paired::LetIn { sender, name, .. } => {
             (told.sender, told.name) = (Some(sender.to_string()), name);
         }

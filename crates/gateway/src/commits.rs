@@ -30,6 +30,7 @@ pub(crate) fn of(shared: &Shared, next: &Session, effects: &[Effect]) -> Commit 
                 };
                 commit.journal.push(JournalChange { seq, state });
             }
+            Effect::Conceal { seq, words } => commit.concealed.push((seq, words)),
             Effect::Forward { seq, to } => commit.forwarded.push((seq, to)),
             Effect::DropUnread { before, why } => {
                 commit.dropped = Some(Dropped { before, reason: why.to_owned() });

@@ -7,7 +7,7 @@ use talaria_model::{AccountId, Timestamp};
 use talaria_platform::{
     Asking, CodeOut, Decided, Decision, Desk, DeskError, Guest, Identity, Lobby, Peer, Visit,
 };
-use talaria_session::pairing::GuestBook;
+use talaria_session::pairing::{GuestBook, TypedCode};
 use talaria_session::{PairWish, Surface};
 use talaria_store::{AuditDeed, Audited, StoreError};
 
@@ -54,7 +54,7 @@ impl Desk for DeskAt {
         let found = open_to_others(&shared, account);
         let found = found.ok_or_else(|| DeskError::NoAccount(account.clone()))?;
         let wish = match decision {
-            Decision::Approve(code, reach) => PairWish::Approve(code, reach),
+            Decision::Approve(typed, reach) => PairWish::Approve(TypedCode::new(typed), reach),
             Decision::Issue(reach) => PairWish::Issue(reach),
             Decision::Revoke(sender) => PairWish::Revoke(sender.to_string()),
             Decision::Clear => PairWish::Clear,
@@ -66,9 +66,12 @@ impl Desk for DeskAt {
             _ => None,
         };
         let told = pairing::sentence(done, account, shared.clock.now()).map_err(unavailable)?;
-        match is_refused {
-            true => Err(DeskError::Refused(told)),
-            false => Ok(Decided { told, code }),
+        match (is_refused, code) {
+            (true, _) => Err(DeskError::Refused(told)),
+            (false, None) => Ok(Decided { told, code: None }),
+            (false, Some(code)) => {
+                Ok(Decided { told: code.told_in(&told), code: Some(code.expose().to_owned()) })
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use talaria_model::{Inbound, InboundKind, Outbound, SenderId, Seq, Timestamp};
+use talaria_model::{Content, Inbound, InboundKind, Outbound, SenderId, Seq, Timestamp};
 use talaria_session::Rule;
 use talaria_session::pairing::{Answer, Chance, GuestBook, Silence};
 use talaria_store::{AuditDeed, Audited, letters_about};
@@ -164,9 +164,9 @@ fn hear(
                 return Edit::of(None);
             }
             let answer = book.said((from, to), &message.text, account.strangers(), chance, now);
-            let say = |text: String| -> Vec<Outbound> {
+            let say = |said: Content| -> Vec<Outbound> {
                 let about = row.map_or(PAIRING.to_owned(), letters_about);
-                commits::parts(shared, letter(&about, chance, to.clone(), text))
+                commits::parts(shared, letter(&about, chance, to.clone(), said))
             };
             let stranger = principal(id, &from.id);
             let record = |deed, actor: &str, detail: &str| {
@@ -179,16 +179,17 @@ fn hear(
             };
             let (outbox, audited) = match &answer {
                 Answer::Code(code) => {
+                    let code = code.expose();
                     let text = format!(
                         "I do not know you yet. Your pairing code is `{code}`; it is good for an hour. \
                          The operator of this gateway lets you in with\n\n`talaria pair approve {id} {code}`"
                     );
-                    (say(text), Vec::new())
+                    (say(Content::confidential(text)), Vec::new())
                 }
-                Answer::Full => (say(FULL.to_owned()), Vec::new()),
+                Answer::Full => (say(Content::text(FULL)), Vec::new()),
                 Answer::LetIn(grant) => {
                     let detail = "said a code that was handed on";
-                    (say(WELCOME.to_owned()), record(AuditDeed::LetIn, &grant.by, detail))
+                    (say(Content::text(WELCOME)), record(AuditDeed::LetIn, &grant.by, detail))
                 }
                 Answer::Silence(Silence::Void) => {
                     let detail = "too many wrong codes: all that were out are void";

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use talaria_model::{
     AccountId, Act, Address, Content, Outbound, OutboundId, SenderId, SessionId, Timestamp,
+    WITHHELD,
 };
-use talaria_session::pairing::{Chance, GuestBook, PairingRequest, Refusal};
+use talaria_session::pairing::{Chance, Code, GuestBook, PairingRequest, Refusal};
 use talaria_session::{PairWish, Reach};
 use talaria_store::{AuditDeed, Audited, GuestChange, Guests, Store, StoreError, Swap};
 
@@ -24,7 +25,7 @@ const TRIES: u32 = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Paired {
     /// A code to hand on.
-    Code(String),
+    Code(Code),
     /// Somebody was let in.
     LetIn {
         /// Who.
@@ -107,18 +108,18 @@ fn wished(
         PairWish::Issue(reach) => match book.issue(*reach, by, chance, now) {
             Ok(code) => Edit {
                 audited: vec![audited(AuditDeed::CodeIssued, whole, told(*reach))],
-                ..Edit::of(Ok(Paired::Code(code.to_string())))
+                ..Edit::of(Ok(Paired::Code(code)))
             },
             Err(refusal) => Edit::of(Err(refusal)),
         },
-        PairWish::Approve(code, reach) => match book.approve(code, *reach, by, now) {
+        PairWish::Approve(typed, reach) => match book.approve(typed.expose(), *reach, by, now) {
             Ok(request) => {
                 let subject = principal(account, &request.sender);
                 let detail = format!("approved, {}", told(*reach));
                 let PairingRequest { sender, name, at, .. } = request;
                 Edit {
                     answer: Ok(Paired::LetIn { sender, name, reach: *reach }),
-                    outbox: vec![letter(PAIRING, chance, at, WELCOME.to_owned())],
+                    outbox: vec![letter(PAIRING, chance, at, Content::text(WELCOME))],
                     audited: vec![audited(AuditDeed::LetIn, subject, &detail)],
                 }
             }
@@ -221,7 +222,7 @@ pub(crate) async fn post(
         Some(account) => Some(account.pairing.lock().await),
         None => None,
     };
-    let parts = commits::parts(shared, letter(NOTICE, chance(shared), to, text));
+    let parts = commits::parts(shared, letter(NOTICE, chance(shared), to, Content::text(text)));
     // Written with a guest book that stays as it is: what stands in the outbox of no session has no other
     // place to be written with.
     let edit = |_: &mut GuestBook| Edit { outbox: parts.clone(), ..Edit::of(()) };
@@ -257,11 +258,11 @@ pub(crate) const PAIRING: &str = "pairing_";
 const NOTICE: &str = "notice_";
 
 /// Something said outside of any conversation. How its id begins tells what it is about.
-pub(crate) fn letter(about: &str, Chance(chance): Chance, to: Address, text: String) -> Outbound {
+pub(crate) fn letter(about: &str, Chance(chance): Chance, to: Address, said: Content) -> Outbound {
     let name: String = chance[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let session = SessionId::new(format!("{about}{name}")).expect("digits are an id");
     let id = OutboundId { session, delivery: 1, part: 0 };
-    Outbound { id, to, act: Act::Post(Content::text(text)) }
+    Outbound { id, to, act: Act::Post(said) }
 }
 
 pub(crate) fn principal(account: &AccountId, sender: &SenderId) -> String {
@@ -275,7 +276,7 @@ const fn told(reach: Reach) -> &'static str {
     }
 }
 
-/// What came of a wish, for the person who had it.
+/// What came of a wish, for the person who had it. A code is withheld: whoever tells it puts it in.
 pub(crate) fn sentence(
     done: Result<Paired, PairError>,
     account: &AccountId,
@@ -286,8 +287,8 @@ pub(crate) fn sentence(
         None => String::new(),
     };
     Ok(match done {
-        Ok(Paired::Code(code)) => format!(
-            "Pairing code: `{code}`. Hand it on: whoever says it to me on `{account}` first, in a direct \
+        Ok(Paired::Code(_)) => format!(
+            "Pairing code: `{WITHHELD}`. Hand it on: whoever says it to me on `{account}` first, in a direct \
              chat and within the hour, is let in."
         ),
         Ok(Paired::LetIn { sender, name, reach }) => {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use talaria_model::{
     AccountId, Address, ChatKind, Entry, EntryBody, Message, Sender, Seq, SessionId, Timestamp,
 };
+use talaria_session::pairing::Code;
 use talaria_session::{Event, PairWish, Past, Person, Recalled, Request, Rules, SessionKey, Told};
 use talaria_store::{Found, Life, Named, Owner, SearchScope, Spoken, StoreError, Wanted};
 
 use crate::accounts::{self, AccountState};
-use crate::pairing;
+use crate::pairing::{self, Paired};
 use crate::pausing::PauseError;
 use crate::shared::Shared;
 use crate::spending::Tab;
@@ -150,13 +151,24 @@ async fn pair(
     let named = account.unwrap_or(asking.key.account.as_str());
     let found = AccountId::new(named).ok().and_then(|id| shared.accounts.get(&id));
     let Some(account) = found.filter(|account| account.is_platforms()) else {
-        let text =
-            format!("`{}` is not an account on which people can be let in.", one_line(named));
-        return Ok(Told::Text(text));
+        let named = match Code::read(named) {
+            // Who leaves the account out, or names it behind the code, has said the code here.
+            Some(_) => "That".to_owned(),
+            None => format!("`{}`", one_line(named)),
+        };
+        return Ok(Told::Text(format!("{named} is not an account on which people can be let in.")));
     };
     let by = format!("{}:{}", asking.key.account, asking.from.id);
     let done = pairing::wish(shared, &account, wish, &by).await;
-    Ok(Told::Text(pairing::sentence(done, &account.id, shared.clock.now())?))
+    let code = match &done {
+        Ok(Paired::Code(code)) => Some(code.clone()),
+        _ => None,
+    };
+    let text = pairing::sentence(done, &account.id, shared.clock.now())?;
+    Ok(match code {
+        Some(code) => Told::Code { text, code },
+        None => Told::Text(text),
+    })
 }
 
 /// What a home is good for.

@@ -33,7 +33,7 @@ pub use capabilities::{
     Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
     Pace, Reactions, TextLimit, Typing, Unit, Whispers,
 };
-pub use content::{Choice, Content, Notify, Reading};
+pub use content::{Choice, Content, Notify, Privacy, Reading, WITHHELD};
 pub use cost::{Cost, CostStatus};
 pub use effort::{Effort, UnknownEffort};
 pub use entry::{Because, Entry, EntryBody, Extent, Question, ToolCall, Usage};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Content, MessageId, OutboundId, Timestamp};
+use crate::{Address, Content, MessageId, OutboundId, Privacy, Timestamp};
 
 /// One act in one chat. The id is stable across retries and restarts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +54,19 @@ pub enum Act {
     Typing,
     /// Take that back where it stays.
     Rest,
+}
+
+impl Act {
+    /// Whether the words of it may be kept once they have been said.
+    pub fn privacy(&self) -> Privacy {
+        match self {
+            Self::Post(content)
+            | Self::Edit { content, .. }
+            | Self::Draft(Draft { content, .. }) => content.privacy,
+            Self::Delete { .. } | Self::React { .. } | Self::Mark { .. } => Privacy::Open,
+            Self::Typing | Self::Rest => Privacy::Open,
+        }
+    }
 }
 
 /// How far the answer to a message is. Each platform has its own sign for it.

@@ -1,8 +1,10 @@
 //! What the gateway lends to platforms of its operator and to no other: who is let in elsewhere, and the
 //! record of who came to decide that.
 
+use std::fmt;
+
 use async_trait::async_trait;
-use talaria_model::{AccountId, Reach, SenderId, Timestamp};
+use talaria_model::{AccountId, Reach, SenderId, Timestamp, WITHHELD};
 
 use crate::Peer;
 
@@ -38,7 +40,7 @@ pub struct Lobby {
     pub locked_until: Option<Timestamp>,
 }
 
-/// Somebody who asks to be let in. They were shown a code, which is nowhere kept.
+/// Somebody who asks to be let in. They were shown a code, of which only a digest is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asking {
     /// Who.
@@ -77,8 +79,8 @@ pub struct Guest {
     pub reach: Reach,
 }
 
-/// What the operator decides about who is let in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What the operator decides about who is let in. Printed, it does not show a code.
+#[derive(Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Let in who was shown this code, as it was typed.
     Approve(String, Reach),
@@ -90,13 +92,38 @@ pub enum Decision {
     Clear,
 }
 
-/// What came of a decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Approve(_, reach) => {
+                f.debug_tuple("Approve").field(&WITHHELD).field(reach).finish()
+            }
+            Self::Issue(reach) => f.debug_tuple("Issue").field(reach).finish(),
+            Self::Revoke(sender) => f.debug_tuple("Revoke").field(sender).finish(),
+            Self::Clear => f.write_str("Clear"),
+        }
+    }
+}
+
+/// What came of a decision. Printed, it does not show a code.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Decided {
     /// What the operator is told, in Markdown: the same words wherever they decide it.
     pub told: String,
     /// The code to hand on, if one was made.
     pub code: Option<String>,
+}
+
+impl fmt::Debug for Decided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { told, code } = self;
+        let told = match code {
+            Some(code) => told.replace(code.as_str(), WITHHELD),
+            None => told.clone(),
+        };
+        let code = code.as_ref().map(|_| WITHHELD);
+        f.debug_struct("Decided").field("told", &told).field("code", &code).finish()
+    }
 }
 
 /// What happened where the operator logs in.

@@ -89,10 +89,13 @@ fn contents(content: Content, can: &Capabilities, most: usize) -> Vec<Content> {
     if texts.is_empty() && !(files.is_empty() && buttons.is_empty()) {
         texts.push(String::new());
     }
-    let notify = content.notify;
+    let (notify, privacy) = (content.notify, content.privacy);
     let is_text = files.is_empty() && buttons.is_empty();
     let whispered_to = content.whispered_to.filter(|_| is_text && can.whispers == Whispers::Shown);
-    let said = |text| Content { notify, whispered_to: whispered_to.clone(), ..Content::text(text) };
+    let said = |text| {
+        let whispered_to = whispered_to.clone();
+        Content { notify, whispered_to, privacy, ..Content::text(text) }
+    };
     let mut contents: Vec<Content> = texts.into_iter().map(said).collect();
     if let Some(first) = contents.first_mut() {
         first.reply_to = content.reply_to;
@@ -104,7 +107,7 @@ fn contents(content: Content, can: &Capabilities, most: usize) -> Vec<Content> {
     match contents.last_mut() {
         Some(last) if can.edits == Edits::Never || last.text.is_empty() => last.files = files,
         Some(_) if !files.is_empty() => {
-            contents.push(Content { notify, files, ..Content::default() });
+            contents.push(Content { notify, files, privacy, ..Content::default() });
         }
         _ => {}
     }
@@ -121,7 +124,8 @@ fn draft(draft: Draft, can: &Capabilities) -> Draft {
         (None, _) => return Draft::default(),
     };
     let text = readable(text, can.markup);
-    Draft { content: Content { reply_to: content.reply_to, ..Content::text(text) }, doing }
+    let Content { reply_to, privacy, .. } = content;
+    Draft { content: Content { reply_to, privacy, ..Content::text(text) }, doing }
 }
 
 /// The beginning of a text with a sign that it goes on, where both fit.

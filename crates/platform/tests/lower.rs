@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, RngSeed};
 use talaria_model::{
     AccountId, Act, Address, Capabilities, Chat, ChatId, ChatKind, Choice, ChoiceId, Choices,
     Content, Deletes, Draft, Drafts, Edits, FileId, FileRef, Files, Idempotency, Marks, Markup,
-    MessageId, Outbound, OutboundId, Pace, Reactions, Reading, SenderId, SessionId, TextLimit,
-    Typing, Unit, Whispers,
+    MessageId, Outbound, OutboundId, Pace, Privacy, Reactions, Reading, SenderId, SessionId,
+    TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{lower, plainly};
 use talaria_render::{Dialect, length, parse, plain, render};
@@ -180,6 +180,22 @@ fn a_long_post_becomes_parts_with_the_reply_first_and_the_rest_last() {
             ),
         ]
     );
+}
+
+#[test]
+fn every_part_of_what_is_confidential_is() {
+    let content =
+        Content { files: vec![file("a", 1)], ..Content::confidential("word ".repeat(20)) };
+    let forms = [
+        Act::Post(content.clone()),
+        Act::Edit { message: message(), content: content.clone() },
+        Act::Draft(content.into()),
+    ];
+    for (form, least) in forms.into_iter().zip([3, 3, 1]) {
+        let parts = acts(form, &RICH);
+        assert!(parts.len() >= least, "{parts:?}");
+        assert!(parts.iter().all(|part| part.privacy() == Privacy::Confidential), "{parts:?}");
+    }
 }
 
 #[test]

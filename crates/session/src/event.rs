@@ -10,6 +10,7 @@ use talaria_model::{
 };
 
 use crate::life::{ResetReason, ResumeReason};
+use crate::pairing::{Code, TypedCode};
 use crate::{Authority, Mark, Preferences, Reach, SessionKey, Speaker};
 
 /// What a session is told. Everything that concerns a session comes as one of these.
@@ -125,6 +126,13 @@ pub enum Effect {
         seq: Seq,
         /// Why not.
         closed: Closed,
+    },
+    /// The words of the journal row are not kept: these stand in their place from here on.
+    Conceal {
+        /// The row.
+        seq: Seq,
+        /// What is kept.
+        words: String,
     },
     /// The journal row is another session's, which has not read it yet.
     Forward {
@@ -354,7 +362,7 @@ pub enum PairWish {
     /// Make a code that lets in whoever says it first.
     Issue(Reach),
     /// Let in who was given this code.
-    Approve(String, Reach),
+    Approve(TypedCode, Reach),
     /// Tell who asks to be let in and who was.
     List,
     /// Put this sender out.
@@ -402,6 +410,13 @@ pub enum Attest {
 pub enum Told {
     /// To be said as it stands: what was found, what was done, or why not.
     Text(String),
+    /// To be said with a code in it, and recorded without.
+    Code {
+        /// What is said, the code withheld.
+        text: String,
+        /// The code.
+        code: Code,
+    },
     /// This is the model's whole name.
     Model(String),
     /// This is what was said in the entries.

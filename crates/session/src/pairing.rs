@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
-use talaria_model::{Address, Sender, SenderId, Timestamp};
+use talaria_model::{Address, Sender, SenderId, Timestamp, WITHHELD};
 
 use crate::access::{Reach, Strangers};
 
@@ -67,7 +67,8 @@ const LONGEST_NAME: usize = 64;
 #[derive(Clone, Copy)]
 pub struct Chance(pub [u8; 32]);
 
-/// A code as people are told it. It is nowhere kept.
+/// A code as people are told it. It cannot be printed or written by accident. What tells it is
+/// confidential, so that it is kept until it has been told and no longer; the book keeps its digest.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code(String);
 
@@ -95,17 +96,51 @@ impl Code {
         }
         (code.len() == LENGTH).then_some(Self(code))
     }
-}
 
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    /// The letters, for the one line that tells somebody.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// A text in which the code stands where it was [`WITHHELD`].
+    pub fn told_in(&self, text: &str) -> String {
+        text.replace(WITHHELD, &self.0)
     }
 }
 
 impl fmt::Debug for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Code(…)")
+    }
+}
+
+/// What somebody typed for a code. It is neither printed nor written down: written, it is empty.
+/// Nobody needs it after a restart, which takes back every wish that was not carried out.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct TypedCode(String);
+
+impl TypedCode {
+    /// As it was typed.
+    pub fn new(typed: impl Into<String>) -> Self {
+        Self(typed.into())
+    }
+
+    /// As it was typed, for the one line that compares it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for TypedCode {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str("")
+    }
+}
+
+impl fmt::Debug for TypedCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TypedCode(…)")
     }
 }
 

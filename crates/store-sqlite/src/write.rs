@@ -3,8 +3,8 @@
 
 use rusqlite::{Connection, params};
 use talaria_model::{
-    AccountId, Act, Address, Digest, EntryBody, FileId, Outbound, OutboundId, SenderId, Seq,
-    SessionId, Timestamp,
+    AccountId, Act, Address, Content, Digest, EntryBody, FileId, Outbound, OutboundId, SenderId,
+    Seq, SessionId, Timestamp,
 };
 use talaria_session::{Ended, SessionKey};
 use talaria_store::{
@@ -142,6 +142,7 @@ pub(crate) struct Step {
     active: Timestamp,
     session: String,
     journal: Vec<(Seq, i64, Option<String>)>,
+    concealed: Vec<(Seq, String)>,
     forwarded: Vec<(Seq, SessionKey)>,
     dropped: Option<Dropped>,
     retired: Option<Retired>,
@@ -186,7 +187,8 @@ const IN_HAND: i64 = 2;
 
 impl Step {
     pub(crate) fn of(commit: Commit) -> Written<Self> {
-        let Commit { session, journal, forwarded, dropped, retired, branch, .. } = commit;
+        let Commit { session, journal, concealed, forwarded, dropped, retired, branch, .. } =
+            commit;
         let Commit { rewinds, entries, outbox, grants, audited, spending, at, .. } = commit;
         let restless = match (session.hand(), session.is_restless()) {
             (Some(_), _) => IN_HAND,
@@ -219,6 +221,7 @@ impl Step {
             key: session.key,
             life: session.id,
             journal: journal.into_iter().map(change).collect::<Written<_>>()?,
+            concealed,
             forwarded,
             dropped,
             retired,
@@ -251,6 +254,14 @@ impl Step {
         for (seq, state, detail) in &self.journal {
             let sql = "UPDATE journal SET state = ?, detail = ? WHERE seq = ? AND state <> 5";
             execute(conn, sql, params![state, detail, seq_column(*seq)])?;
+        }
+        for (seq, words) in &self.concealed {
+            // What was made of a recording are words, too.
+            let sql = "UPDATE journal SET inbound = json_remove(
+                     json_replace(inbound, '$.kind.said.text', ?1, '$.kind.edited.text', ?1),
+                     '$.kind.said.transcripts', '$.kind.edited.transcripts')
+                 WHERE seq = ?2";
+            execute(conn, sql, params![words, seq_column(*seq)])?;
         }
         for (seq, to) in &self.forwarded {
             let sql = "UPDATE journal SET conversation = ?, state = 0, detail = NULL
@@ -522,6 +533,9 @@ fn change<T>(
     if after == before {
         return Ok(Some(said));
     }
+    if after.has_ended() {
+        withhold(conn, row)?;
+    }
     execute(
         conn,
         "UPDATE outbox SET open = ?, stage = ?, doubt = ?, plain = ?, attempts = ?, not_before = ?,
@@ -540,6 +554,19 @@ fn change<T>(
         ],
     )?;
     Ok(Some(said))
+}
+
+/// Confidential words are kept for as long as they have to be said. What they are is in the act itself,
+/// so that it cannot be parted from them; a row without the word is not read any further.
+fn withhold(conn: &Connection, row: i64) -> Written<()> {
+    let sql = "UPDATE outbox SET act = ?2 WHERE id = ?1 AND instr(act, '\"confidential\"') > 0
+         AND 'confidential' IN (act ->> '$.post.privacy', act ->> '$.edit.content.privacy',
+             act ->> '$.draft.privacy')";
+    let withheld = encode(&Act::Post(Content::withheld()))?;
+    if execute(conn, sql, params![row, withheld])? > 0 {
+        let_go(conn, Holder::Outbox, row)?;
+    }
+    Ok(())
 }
 
 /// What was on its way is unsure, as `Progress::recover` says; and how the life before ended.

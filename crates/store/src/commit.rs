@@ -65,6 +65,8 @@ pub struct Commit {
     pub session: Session,
     /// Journal rows that change.
     pub journal: Vec<JournalChange>,
+    /// Journal rows whose words are not kept, each with what stands in their place.
+    pub concealed: Vec<(Seq, String)>,
     /// Journal rows that are another session's, which has not read them yet.
     pub forwarded: Vec<(Seq, SessionKey)>,
     /// Rows that nobody has read and nobody will.
@@ -96,6 +98,7 @@ impl Commit {
         Self {
             session,
             journal: Vec::new(),
+            concealed: Vec::new(),
             forwarded: Vec::new(),
             dropped: None,
             retired: None,

@@ -97,6 +97,8 @@ pub trait Store: Send + Sync + 'static {
     async fn load(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
 
     /// Makes one step of a session durable: its state, journal changes, lives, entries and parcels.
+    /// Words that it conceals are gone from the journal with it.
+    ///
     /// With a step that leaves the session without a turn in hand, previews of its lives named here
     /// that no text replaced have served their purpose and end.
     ///
@@ -129,7 +131,8 @@ pub trait Store: Send + Sync + 'static {
     async fn attempt(&self, id: &OutboundId) -> Result<Leave, StoreError>;
 
     /// Says what became of a parcel or preview. `Progress` is the table of what follows; what is not
-    /// there or has ended is left alone.
+    /// there or has ended is left alone. With its end, a parcel with confidential content loses it:
+    /// no read gives it back, and no row has it.
     async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError>;
 
     /// The message that shows a parcel, where the platform has it and told.

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Digest, Entry, EventId, FileId, Grant, Inbound, MessageId, Outbound,
-    OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Act, Address, Digest, Draft, Entry, EventId, FileId, Grant, Inbound, MessageId,
+    Outbound, OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
@@ -36,6 +36,21 @@ impl MemoryStore {
     /// A store with nothing in it.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Whether these words stand anywhere in what is kept, read by anybody or not.
+    pub fn mentions(&self, words: &str) -> bool {
+        let kept = self.lock();
+        // Printed, a parcel does not show what is confidential in it.
+        let says = |act: &Act| match act {
+            Act::Post(content) | Act::Edit { content, .. } | Act::Draft(Draft { content, .. }) => {
+                content.text.contains(words)
+            }
+            Act::Delete { .. } | Act::React { .. } | Act::Mark { .. } => false,
+            Act::Typing | Act::Rest => false,
+        };
+        kept.outbox.values().any(|post| says(&post.outbound.act))
+            || format!("{:?}", *kept).contains(words)
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -141,7 +156,8 @@ impl Store for MemoryStore {
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         let mut kept = self.lock();
         let lives = kept.check(&commit)?;
-        let Commit { session, journal, forwarded, dropped, retired, branch, .. } = commit;
+        let Commit { session, journal, concealed, forwarded, dropped, retired, branch, .. } =
+            commit;
         let Commit { rewinds, entries, outbox, grants, audited, spending, at, .. } = commit;
         let key = session.key.clone();
 
@@ -171,6 +187,11 @@ impl Store for MemoryStore {
                 && !matches!(row.state, JournalState::Denied(_))
             {
                 row.state = change.state;
+            }
+        }
+        for (seq, words) in concealed {
+            if let Some(row) = kept.journal.get_mut(&seq.0) {
+                row.conceal(words);
             }
         }
         for (seq, to) in forwarded {
@@ -302,6 +323,7 @@ impl Store for MemoryStore {
             {
                 post.reason = Some(reason);
             }
+            post.withhold();
         }
         Ok(())
     }

@@ -99,6 +99,11 @@ impl Progress {
         matches!(self.stage, Stage::Waiting | Stage::Leaving)
     }
 
+    /// Whether nothing becomes of it any more.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.stage, Stage::Delivered | Stage::Undeliverable | Stage::Abandoned)
+    }
+
     /// As a parcel shows it. A doubt outweighs the form: a mark must not be lost, while formatting
     /// that is not accepted shows itself again.
     pub fn state(&self) -> ParcelState {

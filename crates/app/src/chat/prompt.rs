@@ -177,11 +177,18 @@ fn prepare(history: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Whether a line can be called back later. The history is a file, and a pairing code belongs in none.
+fn is_remembered(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let is_approval = words.next() == Some("/pair") && words.next() == Some("approve");
+    !is_approval && !line.trim().is_empty()
+}
+
 fn read(editor: &mut ChatEditor, history: &Path) -> Typed {
     match editor.readline(MARK) {
         Ok(line) => {
             let line = joined(&line);
-            if !line.trim().is_empty() && editor.add_history_entry(line.as_str()).is_ok() {
+            if is_remembered(&line) && editor.add_history_entry(line.as_str()).is_ok() {
                 // Not being remembered is no reason not to be heard.
                 let _ = editor.append_history(history);
             }
@@ -373,6 +380,20 @@ mod tests {
         assert_eq!(hinted("/status").unwrap().1, None);
         for line in ["", "/", "hello", "/nonsense", "/stop now"] {
             assert_eq!(hinted(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_a_code_is_not_remembered() {
+        for (line, expected) in [
+            ("/pair approve bench ABCD2345", false),
+            ("  /pair  approve ABCD 2345", false),
+            ("", false),
+            (" ", false),
+            ("/pair bench", true),
+            ("approve it", true),
+        ] {
+            assert_eq!(is_remembered(line), expected, "{line:?}");
         }
     }
 

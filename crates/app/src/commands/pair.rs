@@ -147,7 +147,7 @@ pub(crate) async fn pair(home: &Home, command: PairCommand) -> Result<Exit, Halt
             say!("{} is not heard on {account} any more, unless a list names them.", sender())
         }
         PairVerb::Issue => {
-            let code = done.code.as_deref().unwrap_or_default();
+            let code = done.code.as_ref().map(|code| code.0.as_str()).unwrap_or_default();
             say!("{code}\n");
             say!(
                 "Whoever says this to {account} first, in a direct chat and within the hour, is let in \

@@ -1,5 +1,7 @@
 //! People are let in and put out with the real binary, whether a gateway runs or not.
 
+use std::path::{Path, PathBuf};
+
 use talaria_testkit::{Asked, Clutter, FakeLlm, GatewayProcess, Home, Launch, Reply, Vendor};
 use talaria_testkit::{VendorSettings, within};
 
@@ -105,6 +107,51 @@ async fn somebody_is_let_in_by_the_code_they_were_given_and_put_out_again() {
     let verified = place.done(&["audit", "--verify"]).await;
     assert!(verified.starts_with("4 rows"), "{verified}");
     drop(process);
+}
+
+/// Every file below a folder that has these words in it.
+fn files_with(words: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type().unwrap())).unwrap();
+        if kind.is_dir() {
+            found.extend(files_with(words, &path));
+        } else if kind.is_file() {
+            let bytes = std::fs::read(&path).unwrap();
+            if bytes.windows(words.len()).any(|window| window == words.as_bytes()) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_code_is_in_no_file_once_it_was_told() {
+    let place = Place::new().await;
+    let mut process = place.start().await;
+    let issued = place.done(&["chat", "/pair bench"]).await;
+    let handed_on = code(&issued.replace('`', ""), "Pairing code: ");
+    place.says("ann", "hello");
+    let given = code(&place.told("ann", 1).await[0], "talaria pair approve bench");
+    assert!(handed_on.len() == 8 && given.len() == 8, "{issued}");
+    // A chat's messages leave one after the other: what came before is settled when the next is there.
+    let wrong = place.done(&["chat", &format!("/pair approve {given}")]).await;
+    assert!(wrong.contains("Say on which account"), "{wrong}");
+    let approved = place.done(&["chat", &format!("/pair approve bench {given}")]).await;
+    assert!(approved.contains("is let in on"), "{approved}");
+    assert!(place.told("ann", 2).await[1].starts_with("Paired!"));
+    place.says("ben", &handed_on);
+    assert!(place.told("ben", 1).await[0].starts_with("Paired!"));
+    place.done(&["stop"]).await;
+    within(HANGS, "the gateway to end", process.ended()).await.unwrap();
+    let output = process.drained().await;
+    for code in [&handed_on, &given] {
+        assert_eq!(files_with(code, place.home.path()), [] as [PathBuf; 0]);
+        assert!(!output.contains(code.as_str()), "{output}");
+    }
+    let state = place.home.file("state.db");
+    assert!(files_with("\u{2022}\u{2022}", place.home.path()).contains(&state), "it is looked for");
 }
 
 #[tokio::test]

@@ -254,6 +254,7 @@ impl Driver {
                 Effect::Take(_)
                 | Effect::Bind { .. }
                 | Effect::Close { .. }
+                | Effect::Conceal { .. }
                 | Effect::Record { .. }
                 | Effect::Rewind { .. }
                 | Effect::Branch { .. }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use talaria_agent::Agent;
 use talaria_gateway::{PairError, Paired};
 use talaria_model::{AccountId, ChoiceId, InboundKind, Message, Sender, SenderId, SenderKind};
-use talaria_session::pairing::Refusal;
+use talaria_session::pairing::{Refusal, TypedCode};
 use talaria_session::{
     Access, Bots, Busy, Gate, Mention, PairWish, Reach, RoomRules, Strangers, Tiers,
 };
@@ -38,7 +38,7 @@ fn code(texts: &[String]) -> String {
 }
 
 async fn approve(life: &Life, code: &str, reach: Reach) -> Result<Paired, PairError> {
-    let wish = PairWish::Approve(code.to_owned(), reach);
+    let wish = PairWish::Approve(TypedCode::new(code), reach);
     life.gateway.pair(&account(), &wish, "operator").await
 }
 
@@ -598,7 +598,7 @@ fn who_is_let_in_while_they_wait_at_the_door_is_given_no_code() {
             life.gateway.pair(&account(), &PairWish::Issue(Reach::Direct), "operator").await;
         let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
         life.disk.begins_late(Verb::KeepGuests, Duration::from_secs(10));
-        life.vendor.say("ann", "ann", &code);
+        life.vendor.say("ann", "ann", code.expose());
         life.vendor.say("ann", "ann", "hello");
         life.texts("ann", 1).await;
         life.pass_seconds(60).await;

@@ -7,6 +7,7 @@ mod answering;
 mod approvals;
 mod beginnings;
 mod chance;
+mod confiding;
 mod crashes;
 mod delivery;
 mod desk;

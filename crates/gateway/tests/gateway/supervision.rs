@@ -644,7 +644,8 @@ fn an_account_is_not_connected_before_it_is_known_whom_it_lets_in() {
         life.pass_seconds(1).await;
         let told = other.texts("home").remove(0);
         let code = told.split('`').nth(1).unwrap().to_owned();
-        let wish = talaria_session::PairWish::Approve(code, talaria_session::Reach::Direct);
+        let typed = talaria_session::pairing::TypedCode::new(code);
+        let wish = talaria_session::PairWish::Approve(typed, talaria_session::Reach::Direct);
         life.gateway.pair(&other.account(), &wish, "operator").await.unwrap();
         life.pass_seconds(1).await;
         assert_eq!(other.texts("home").len(), 2);

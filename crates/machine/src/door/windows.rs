@@ -94,8 +94,7 @@ pub(super) async fn answers(path: &Path) -> bool {
         own().is_ok_and(|own| is_trusted(sid, own))
             || of_file(&folder(path)).is_ok_and(|access| access.owner == sid)
     };
-    // Only Wine keeps no owner of a pipe.
-    owner_of_pipe(&pipe).is_ok_and(|owner| owner.as_deref().is_none_or(is_known))
+    owner_of_pipe(&pipe).is_ok_and(|owner| is_known(&owner))
 }
 
 fn folder(path: &Path) -> PathBuf {

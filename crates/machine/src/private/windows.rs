@@ -82,14 +82,16 @@ pub(super) fn close(path: &Path) -> io::Result<()> {
 pub(crate) fn list_for(access: &Access) -> io::Result<List> {
     let granted = access.granted.iter().flatten().map(|granted| &granted.to);
     let services = granted.filter(|to| to.starts_with(SERVICES));
-    let mut accounts = vec![own()?.as_str(), "SY", "BA"];
+    let own = own()?;
+    let mut accounts = vec![own.as_str(), "SY", "BA"];
     for account in services.chain([&access.owner]) {
         if !accounts.contains(&account.as_str()) {
             accounts.push(account);
         }
     }
     let entry = |who: &str| format!("(A;OICI;FA;;;{who})");
-    List::read(&format!("D:P{}", accounts.into_iter().map(entry).collect::<String>()))
+    // Who makes something with it is its owner: not the administrators whom they may be one of.
+    List::read(&format!("O:{own}D:P{}", accounts.into_iter().map(entry).collect::<String>()))
 }
 
 pub(super) fn close_command(path: &Path, _: Mode) -> String {

@@ -20,10 +20,11 @@ const LATER: Duration = Duration::from_secs(10);
 /// How long it has to work until it counts as working again.
 const WORKS_AGAIN: Duration = Duration::from_secs(60 * 60);
 
-/// No such service, and what the manager says while it still has one that was deleted; see winerror.h.
+/// What the manager answers; see winerror.h.
 const NO_SUCH_SERVICE: i32 = 1060;
 const NOT_STARTED: i32 = 1062;
 const ALREADY_RUNNING: i32 = 1056;
+const UNKNOWN_SETTING: i32 = 124;
 
 /// A service as it is to be.
 #[derive(Debug, Clone)]
@@ -65,8 +66,18 @@ pub fn own_account(name: &str) -> String {
     format!("NT SERVICE\\{name}")
 }
 
-/// Installs a service, or changes the one that is there. It is not started by this.
-pub fn install(wanted: &Wanted) -> io::Result<()> {
+/// What a manager may not know how to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// To start again what died.
+    StartingAgain,
+    /// To wait at a shutdown for as long as it takes.
+    WaitingAtShutdown,
+}
+
+/// Installs a service, or changes the one that is there. It is not started by this. Says what the manager
+/// does not know how to do: that of Windows knows all of it.
+pub fn install(wanted: &Wanted) -> io::Result<Vec<Unknown>> {
     let manager = manager(ServiceManagerAccess::CONNECT | ServiceManagerAccess::CREATE_SERVICE)?;
     let described = ServiceInfo {
         name: wanted.name.clone().into(),
@@ -93,7 +104,7 @@ pub fn install(wanted: &Wanted) -> io::Result<()> {
     };
     service.set_description(&wanted.about).map_err(explained)?;
     let again = |delay| ServiceAction { action_type: ServiceActionType::Restart, delay };
-    service
+    let starts_again = service
         .update_failure_actions(ServiceFailureActions {
             reset_period: ServiceFailureResetPeriod::After(WORKS_AGAIN),
             reboot_msg: None,
@@ -101,10 +112,19 @@ pub fn install(wanted: &Wanted) -> io::Result<()> {
             // The last one is for all further times.
             actions: Some(vec![again(SOON), again(SOON), again(LATER)]),
         })
-        .map_err(explained)?;
-    // Who ends and says so is left alone; see `serve`.
-    service.set_failure_actions_on_non_crash_failures(false).map_err(explained)?;
-    service.set_preshutdown_timeout(wanted.end).map_err(explained)
+        // Who ends and says so is left alone.
+        .and_then(|()| service.set_failure_actions_on_non_crash_failures(false));
+    let waits = service.set_preshutdown_timeout(wanted.end);
+    let mut unknown = Vec::new();
+    for (what, done) in
+        [(Unknown::StartingAgain, starts_again), (Unknown::WaitingAtShutdown, waits)]
+    {
+        match done {
+            Err(error) if is(&error, UNKNOWN_SETTING) => unknown.push(what),
+            done => done.map_err(explained)?,
+        }
+    }
+    Ok(unknown)
 }
 
 /// Starts a service; one that runs stays as it is.

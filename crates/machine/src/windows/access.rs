@@ -86,8 +86,8 @@ pub(crate) fn of_file(path: &Path) -> io::Result<Access> {
     Ok(Access { owner: text(owner)?, granted })
 }
 
-/// Who made a pipe. None where nobody is known to have, which Windows itself never says of anything.
-pub(crate) fn owner_of_pipe(pipe: &impl AsRawHandle) -> io::Result<Option<Sid>> {
+/// Who made a pipe.
+pub(crate) fn owner_of_pipe(pipe: &impl AsRawHandle) -> io::Result<Sid> {
     let (mut owner, mut descriptor) = (null_mut(), null_mut());
     // SAFETY: the handle is open, and the pointers are to values that outlive the call; what is null is not
     // wanted.
@@ -99,7 +99,7 @@ pub(crate) fn owner_of_pipe(pipe: &impl AsRawHandle) -> io::Result<Option<Sid>> 
     })?;
     // What was found lies in it.
     let _descriptor = Local(descriptor);
-    if owner.is_null() { Ok(None) } else { text(owner).map(Some) }
+    text(owner)
 }
 
 /// # Safety

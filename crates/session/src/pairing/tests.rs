@@ -64,7 +64,7 @@ fn a_stranger_gets_a_code_and_the_operator_lets_them_in_once() {
 fn a_code_is_good_for_an_hour() {
     for (later, expected) in [(3599, true), (3600, false)] {
         let mut book = GuestBook::default();
-        let code = code(hello(&mut book, "ann", 1, at(0))).to_string();
+        let code = code(hello(&mut book, "ann", 1, at(0))).0;
         assert_eq!(book.requests(at(later)).count(), usize::from(expected));
         assert_eq!(book.approve(&code, Reach::Direct, "op", at(later)).is_ok(), expected);
         let mut book = GuestBook::default();
@@ -74,6 +74,26 @@ fn a_code_is_good_for_an_hour() {
             book.said((&who("ann"), &here()), &code.0, Strangers::Pair, chance(1), at(later));
         assert_eq!(matches!(answer, Answer::LetIn(_)), expected, "{answer:?}");
     }
+}
+
+#[test]
+fn a_code_is_neither_printed_nor_written_down() {
+    let mut book = GuestBook::default();
+    let given = code(hello(&mut book, "ann", 1, at(0)));
+    let handed_on = book.issue(Reach::Direct, "op", chance(2), at(0)).expect("issues");
+    let wish = crate::PairWish::Approve(TypedCode::new(given.expose()), Reach::Direct);
+    let told = crate::Told::Code { text: format!("`{WITHHELD}`"), code: handed_on.clone() };
+    let asked = crate::Request::Pair { account: None, wish: wish.clone() };
+    let written = serde_json::to_string(&(&book, &asked)).expect("writes");
+    for text in [format!("{book:?} {wish:?} {told:?} {asked:?} {given:?}"), written.clone()] {
+        for code in [&given, &handed_on] {
+            assert!(!text.contains(code.expose()), "{text}");
+        }
+    }
+    // Who was at it before the process ended is told so; the wish is read for what it was about.
+    let (_, read): (GuestBook, crate::Request) = serde_json::from_str(&written).expect("reads");
+    assert!(matches!(read, crate::Request::Pair { .. }), "{read:?}");
+    assert_eq!(handed_on.told_in(&format!("`{WITHHELD}`")), format!("`{}`", handed_on.expose()));
 }
 
 #[test]
@@ -297,7 +317,7 @@ fn a_million_guesses_let_nobody_in() {
             last = Some(book.issue(Reach::Everywhere, "operator", chance, now).unwrap());
         }
         let drawn = drawn(&mut guesses);
-        let typed = Code::of(&drawn.to_le_bytes()).to_string();
+        let typed = Code::of(&drawn.to_le_bytes()).0;
         let eve = Sender::new(SenderId::new(format!("eve-{}", drawn % NAMES)).unwrap());
         if book.is_deaf_to(&eve.id, &typed, Strangers::Pair, now) {
             continue;
@@ -317,10 +337,10 @@ fn a_million_guesses_let_nobody_in() {
     assert!(looked_at < 120_000, "most cost next to nothing: {looked_at}");
     assert!(answered < 4 * MOST_REMEMBERED, "few are answered: {answered}");
     assert!(largest < 200 << 10, "the book stays small: {largest} bytes");
-    let (late, text) = (who("late"), last.expect("codes were made").to_string());
+    let (late, text) = (who("late"), last.expect("codes were made").0);
     let answer = book.said((&late, &here()), &text, Strangers::Ignore, chance(2), at(999));
     assert_eq!(answer, Answer::Silence(Silence::Unwelcome), "a void code lets nobody in");
-    let code = book.issue(Reach::Direct, "operator", chance(3), at(999)).unwrap().to_string();
+    let code = book.issue(Reach::Direct, "operator", chance(3), at(999)).unwrap().0;
     let answer = book.said((&late, &here()), &code, Strangers::Ignore, chance(4), at(999));
     assert!(matches!(answer, Answer::LetIn(_)), "and the right one does: {answer:?}");
 }

@@ -54,6 +54,7 @@ impl Step<'_> {
             }
             (Told::Text(text), request) if is_own(request) => self.whisper(&asked.from, text),
             (Told::Text(text), _) => self.notice(text),
+            (Told::Code { text, code }, _) => self.confide(&asked.from, text, &code),
             (Told::Model(name), _) => {
                 self.notice(format!("`{name}` answers here from now on."));
                 self.session.preferences.model = Some(name);

@@ -1,6 +1,6 @@
 //! Commands.
 
-use talaria_model::{Because, Effort, Sender, Task, Word};
+use talaria_model::{Because, Effort, Sender, Task, WITHHELD, Word};
 
 use super::Step;
 use super::question::Says;
@@ -12,6 +12,7 @@ use crate::access::{Deed, Reach, Surface, Whose};
 use crate::command::{self, Command, CommandSpec, QuickCommand, WhileRunning};
 use crate::event::{Effect, PairWish, Passed, Pause, Request};
 use crate::life::{Happening, Life, ResetReason, ResumeReason};
+use crate::pairing::{Code, TypedCode};
 use crate::reply::count;
 use crate::rules::AfterStop;
 use crate::session::{Footer, Joins, Phase, Verbosity, Waiting};
@@ -29,6 +30,11 @@ impl Step<'_> {
         spec: &'static CommandSpec,
         arguments: String,
     ) {
+        if let (Command::Pair, Some(words)) =
+            (spec.command, without_code(&arguments, self.by.surface))
+        {
+            self.conceal(&mut said, words);
+        }
         if !self.by.may_give(spec.name, spec.who) {
             return self.not_allowed(said, spec.name);
         }
@@ -490,13 +496,29 @@ fn pairing_wish(arguments: &str, surface: Surface) -> Option<(Option<String>, Pa
     };
     let wish = match (verb, rest.is_empty()) {
         ("issue", true) => PairWish::Issue(reach),
-        ("approve", false) => PairWish::Approve(rest, reach),
+        ("approve", false) => PairWish::Approve(TypedCode::new(rest), reach),
         ("list", true) => PairWish::List,
         ("revoke", false) => PairWish::Revoke(rest),
         ("clear", true) => PairWish::Clear,
         _ => return None,
     };
     Some((account, wish))
+}
+
+/// What somebody said who said `/pair` and these words, without what may be a code; none where nothing
+/// may be. A code that was mistyped, or typed in the wrong place, is still somebody's.
+fn without_code(arguments: &str, surface: Surface) -> Option<String> {
+    let may_be_code = |word: &str| Code::read(word).is_some();
+    let mut words = arguments.split_whitespace();
+    match (words.next()?, surface) {
+        ("approve", Surface::Own) => match words.next().filter(|word| !may_be_code(word)) {
+            Some(account) => Some(format!("/pair approve {account} {WITHHELD}")),
+            None => Some(format!("/pair approve {WITHHELD}")),
+        },
+        ("approve", Surface::Platform) => Some(format!("/pair approve {WITHHELD}")),
+        (word, Surface::Platform) if may_be_code(word) => Some(format!("/pair {WITHHELD}")),
+        (_, Surface::Own | Surface::Platform) => None,
+    }
 }
 
 /// What can be said after `/pair`.

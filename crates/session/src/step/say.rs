@@ -8,6 +8,7 @@ use talaria_model::{
 use super::Step;
 use crate::event::Effect;
 use crate::heard::inline;
+use crate::pairing::Code;
 use crate::session::Waiting;
 
 /// The longest title that is made by itself.
@@ -44,6 +45,12 @@ impl Step<'_> {
         self.remark(text.into(), Notify::Aloud, None);
     }
 
+    /// The gateway tells one person a code. What is recorded and what stays in the outbox has none.
+    pub(super) fn confide(&mut self, to: &Sender, text: String, code: &Code) {
+        let said = Content::confidential(code.told_in(&text));
+        self.put(Content { whispered_to: alone(to), ..said }, text);
+    }
+
     /// The gateway says something that concerns one person.
     pub(super) fn whisper(&mut self, to: &Sender, text: impl Into<String>) {
         self.remark(text.into(), Notify::Aloud, alone(to));
@@ -60,14 +67,26 @@ impl Step<'_> {
     }
 
     fn remark(&mut self, text: String, notify: Notify, whispered_to: Option<SenderId>) {
+        self.put(Content { notify, whispered_to, ..Content::text(text.clone()) }, text);
+    }
+
+    /// Says something, and records this of it.
+    fn put(&mut self, said: Content, text: String) {
         self.session.deliveries += 1;
         let (session, delivery) = (self.session.id.clone(), self.session.deliveries);
         let sent = OutboundId { session, delivery, part: 0 };
-        let act = Act::Post(Content { notify, whispered_to, ..Content::text(text.clone()) });
+        let act = Act::Post(said);
         let to = self.session.at.clone();
         self.effects.push(Effect::Post(Outbound { id: sent.clone(), to, act }));
         let (choices, files) = (Vec::new(), Vec::new());
         self.record_in(None, EntryBody::Noticed { text, choices, files, sent });
+    }
+
+    /// What a person typed is not kept: these words stand in its place, here and in the journal.
+    pub(super) fn conceal(&mut self, said: &mut Waiting, words: String) {
+        said.message.transcripts.clear();
+        said.message.text.clone_from(&words);
+        self.effects.push(Effect::Conceal { seq: said.seq, words });
     }
 
     /// Records what a person typed that is not for the model.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_model::{ChatKind, Effort, SenderId};
+use talaria_model::{ChatKind, Effort, Privacy, SenderId, WITHHELD};
 
 use super::{Talk, check, posted, printed, quiet, rules_with};
 use crate::{
@@ -271,8 +271,8 @@ fn who_is_let_in_is_asked_of_the_gateway_by_who_may_decide_it() {
     for (line, expected) in [
         ("alice: /pair", "None Issue(Direct)"),
         ("alice: /pair everywhere", "None Issue(Everywhere)"),
-        ("alice: /pair approve ABCD EFGH", r#"None Approve("ABCDEFGH", Direct)"#),
-        ("alice: /pair approve abcdefgh everywhere", r#"None Approve("abcdefgh", Everywhere)"#),
+        ("alice: /pair approve ABCD EFGH", "None Approve(TypedCode(…), Direct)"),
+        ("alice: /pair approve abcdefgh everywhere", "None Approve(TypedCode(…), Everywhere)"),
         ("alice: /pair list", "None List"),
         ("alice: /pair revoke 42", r#"None Revoke("42")"#),
         ("alice: /pair clear", "None Clear"),
@@ -288,6 +288,55 @@ fn who_is_let_in_is_asked_of_the_gateway_by_who_may_decide_it() {
     assert!(asked(own(), "alice: /pair").starts_with("Say on which account"));
     let group = Talk::among(ChatKind::Group, quiet()).on(Access::own());
     assert!(asked(group, "alice: /pair bot").contains("read along"));
+}
+
+#[test]
+fn a_code_is_told_and_not_recorded() {
+    let mut talk = named();
+    talk.line("alice: /pair");
+    let effects = talk.line("told 1: code ABCD2345");
+    assert_eq!(posted(&effects), ["Pairing code: `ABCD2345`."]);
+    let privacy = effects.iter().find_map(|effect| match effect {
+        Effect::Post(outbound) => Some(outbound.act.privacy()),
+        _ => None,
+    });
+    assert_eq!(privacy, Some(Privacy::Confidential));
+    let recorded = printed(&effects).join(" / ");
+    assert!(recorded.contains(&format!("Pairing code: `{WITHHELD}`.")), "{recorded}");
+    let state = serde_json::to_string(&talk.session).expect("writes");
+    assert!(!format!("{effects:?} {state}").contains("ABCD2345"), "{effects:?}");
+}
+
+/// Whatever comes of it: who mistypes something has still typed somebody's code.
+#[test]
+fn a_code_that_was_typed_is_neither_recorded_nor_kept_in_the_journal() {
+    type Case = (fn() -> Talk, &'static str, &'static str);
+    let cases: [Case; 7] = [
+        (named, "alice: /pair approve ABCD2345", "/pair approve ••••••••"),
+        (named, "alice: /pair approve abcd-2345 everywhere", "/pair approve ••••••••"),
+        (named, "alice: /pair ABCD2345", "/pair ••••••••"),
+        (named, "bob: /pair approve ABCD2345", "/pair approve ••••••••"),
+        (own, "alice: /pair approve bot ABCD 2345", "/pair approve bot ••••••••"),
+        (own, "alice: /pair approve ABCD2345", "/pair approve ••••••••"),
+        (own, "alice: /pair approve ABCD2345 bot", "/pair approve ••••••••"),
+    ];
+    for (talk, line, kept) in cases {
+        let mut talk = talk();
+        let effects = talk.line(line);
+        let printed = printed(&effects);
+        assert!(printed.contains(&format!("conceal #1: {kept}")), "{line}: {printed:?}");
+        talk.line("told 1: It was carried out, or not.");
+        let entries: Vec<_> =
+            effects.iter().filter(|it| matches!(it, Effect::Record { .. })).collect();
+        assert!(format!("{entries:?}").contains(kept), "{line}: {entries:?}");
+        let state = serde_json::to_string(&talk.session).expect("writes");
+        let left = format!("{entries:?} {} {state}", posted(&effects).join(" ")).to_uppercase();
+        assert!(!left.contains("ABCD") && !left.contains("2345"), "{line}: {left}");
+    }
+    for other in ["alice: /pair", "alice: /pair list", "alice: /pair revoke 42"] {
+        let printed = printed(&named().line(other));
+        assert!(!printed.iter().any(|line| line.starts_with("conceal")), "{other}: {printed:?}");
+    }
 }
 
 #[test]

@@ -21,9 +21,10 @@ use talaria_model::{
     AccountId, Act, Address, AgentEvent, Author, CallId, Chat, ChatId, ChatKind, Choice, ChoiceId,
     Cost, EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind, Message, MessageId,
     Question, Sender, SenderId, Seq, SessionId, Shown, Source, Timestamp, ToolCall, Transcript,
-    Understood, Usage, Word, Work,
+    Understood, Usage, WITHHELD, Word, Work,
 };
 
+use crate::pairing::Code;
 use crate::{
     Access, Acks, AfterStop, Authority, Busy, Caller, Closed, Effect, Ended, Event, Farewell, Mark,
     Passed, Past, Preferences, Reach, Recalled, ResumeReason, Rules, Scope, Session, SessionKey,
@@ -167,6 +168,10 @@ impl Talk {
                         Told::Said(vec![Recalled { from: inbound.from, message, heard: None }])
                     }
                     Some(("life", id)) => Told::Life(Box::new(past(id))),
+                    Some(("code", code)) => Told::Code {
+                        text: format!("Pairing code: `{WITHHELD}`."),
+                        code: Code::read(code).expect("a code"),
+                    },
                     Some(("spoken", name)) => Told::Spoken(file(name)),
                     Some(("elsewhere", id)) => Told::Elsewhere(Box::new(past(id))),
                     _ => Told::Text(what.into()),
@@ -303,6 +308,7 @@ fn print(effect: &Effect) -> String {
             Closed::Denied(why) => format!("deny {seq}: {why}"),
             Closed::Quarantined(_) => format!("quarantine {seq}"),
         },
+        Effect::Conceal { seq, words } => format!("conceal {seq}: {words}"),
         Effect::Forward { seq, to } => format!("forward {seq} to {to}"),
         Effect::DropUnread { before, .. } => format!("drop unread before {before}"),
         Effect::Record { entry, .. } => match &entry.body {

@@ -63,7 +63,7 @@ impl Place {
     async fn lets_in(&self, account: &str, who: &'static str) {
         self.change(account, |book| {
             let code = book.issue(Reach::Everywhere, "op", Chance([7; 32]), at(2_000));
-            let code = code.expect("issues").to_string();
+            let code = code.expect("issues").expose().to_owned();
             let sender = Sender::new(SenderId::literal(who));
             let place = address(&key(account, who));
             book.said((&sender, &place), &code, Strangers::Pair, Chance([8; 32]), at(2_001));
@@ -189,7 +189,7 @@ async fn no_code_and_no_yes_that_is_open_in_a_copy_counts() {
     assert_eq!(went.since, Since::Known);
 
     let mut book = store.guests(&asks.key.account).await.expect("reads").book;
-    let refused = book.approve(&code.to_string(), Reach::Direct, "op", at(9_500));
+    let refused = book.approve(code.expose(), Reach::Direct, "op", at(9_500));
     assert!(matches!(refused, Err(Refusal::NoSuchCode { .. })), "{refused:?}");
     assert_eq!(book.issued(at(9_500)).count(), 0);
     let load = async |key| store.load(key).await.expect("loads").expect("is there");

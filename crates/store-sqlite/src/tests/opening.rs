@@ -5,10 +5,11 @@ use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use rusqlite::Connection;
-use talaria_store::Store;
+use talaria_model::{Act, Content, MessageId, Outbound, OutboundId, Receipt};
+use talaria_store::{Commit, Leave, Settlement, Store};
 use tempfile::TempDir;
 
-use super::{key, recording, session, step};
+use super::{at, key, recording, session, step};
 use crate::SqliteStore;
 use crate::open::{MIGRATIONS, OpenError};
 
@@ -45,6 +46,50 @@ fn only_the_owner_may_read_the_files() {
     }
     names.sort();
     assert_eq!(names, ["search.db", "search.db-wal", "state.db", "state.db-shm", "state.db-wal"]);
+}
+
+/// Not only in no row: in no page that a row was in before, either.
+#[tokio::test]
+async fn confidential_words_are_nowhere_in_the_files_of_a_closed_store_once_they_were_said() {
+    const WORDS: &str = "the code is ABCD2345";
+    let folder = TempDir::new().expect("a folder");
+    let store = SqliteStore::open(folder.path()).expect("opens");
+    let session = session(&key("bot", "c"));
+    let letter = |delivery, content| Outbound {
+        id: OutboundId { session: session.id.clone(), delivery, part: 0 },
+        to: session.at.clone(),
+        act: Act::Post(content),
+    };
+    let mut open = Vec::new();
+    for delivery in 1..=60 {
+        // Rows of other sizes around it make it move within its page, and from page to page.
+        let beside = Content::text("x".repeat(delivery as usize * 37 % 900));
+        let confided = letter(delivery * 2, Content::confidential(format!("{delivery}: {WORDS}")));
+        let outbox = vec![letter(delivery * 2 + 1, beside), confided.clone()];
+        store.commit(Commit { outbox, ..step(&session) }).await.expect("commits");
+        assert_eq!(store.attempt(&confided.id).await, Ok(Leave::Go));
+        open.push(confided.id);
+    }
+    let holds = |file: &str| {
+        let bytes = fs::read(folder.path().join(file)).expect("reads");
+        bytes.windows(WORDS.len()).any(|window| window == WORDS.as_bytes())
+    };
+    assert!(holds("state.db-wal"), "what has to be said is kept");
+    for (place, id) in (0..).zip(&open) {
+        let (message, at) = (Some(MessageId::literal("a message's id")), at(2));
+        let settlement = match place % 3 {
+            0 => Settlement::Delivered(Receipt { message, at }),
+            1 => Settlement::Undeliverable { reason: "the chat is gone".into() },
+            _ => Settlement::Abandoned { reason: "late".into() },
+        };
+        store.settle(id, settlement).await.expect("settles");
+    }
+    store.close().await.expect("closes");
+    drop(store);
+    for file in fs::read_dir(folder.path()).expect("reads") {
+        let name = file.expect("reads").file_name().into_string().expect("our own names");
+        assert!(!holds(&name), "{name}");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! What arrived.
 
 use talaria_model::{
-    ChatKind, EventId, FileId, FileRef, Inbound, InboundKind, Message, SenderId, Seq, ThreadId,
-    TurnId,
+    ChatKind, EventId, FileId, FileRef, Inbound, InboundKind, Message, MessageId, SenderId, Seq,
+    ThreadId, Transcript, TurnId, Understood,
 };
 use talaria_session::SessionKey;
 
@@ -403,4 +403,44 @@ pub async fn what_is_known_of_an_event_by_now_takes_the_place_of_what_arrived(
     }
     store.amend(unread, &late).await.expect("amends");
     assert_eq!(store.uses(&[file.id, other.id]).await, Ok(vec![Use::Past, Use::None]));
+}
+
+pub async fn words_that_a_step_conceals_are_gone_with_it(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let of = FileId::literal("voice");
+    let spoken = Transcript { of, said: Understood::Words("ABCD2345".into()) };
+    let message = |text: &str, transcripts: &[Transcript]| Message {
+        id: Some(MessageId::literal("m")),
+        text: text.into(),
+        transcripts: transcripts.to_vec(),
+        ..Message::default()
+    };
+    let kinds = |text: &str, transcripts: &[Transcript]| {
+        [
+            InboundKind::Said(message(text, transcripts)),
+            InboundKind::Edited(message(text, transcripts)),
+            InboundKind::Stopped,
+        ]
+    };
+    let row =
+        |place: usize, kind: InboundKind| Inbound { kind, ..said(&chat, &place.to_string(), "") };
+    let arrived = kinds("ABCD2345", &[spoken]).into_iter().enumerate();
+    let events =
+        arrived.map(|(place, kind)| (chat.clone(), row(place, kind), JournalState::Unread));
+    let delivered =
+        Delivered { account: account("bot"), events: events.collect(), cursor: None, at: at(1) };
+    let admitted = store.admit(delivered).await.expect("admits");
+    let seqs: Vec<Seq> = admitted
+        .into_iter()
+        .map(|admitted| match admitted {
+            Admitted::Journalled(seq) | Admitted::Repeated(seq) => seq,
+        })
+        .collect();
+    let concealed = seqs.iter().map(|seq| (*seq, "\"it\" is gone".to_owned())).collect();
+    store.commit(Commit { concealed, ..step(&session(&chat)) }).await.expect("commits");
+    let store = harness.open().await;
+    let kept = kinds("\"it\" is gone", &[]).into_iter().enumerate();
+    let kept = kept.map(|(place, kind)| (seqs[place], row(place, kind))).collect();
+    assert_eq!(store.unread(&chat, 10).await, Ok(kept));
 }

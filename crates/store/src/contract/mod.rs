@@ -69,6 +69,7 @@ macro_rules! store_contract {
                 what_nobody_will_read_is_dropped_with_the_step_that_says_so
                 a_row_that_was_not_let_in_stays_so_and_begins_no_conversation
                 a_row_that_nobody_answers_is_known_and_read_by_nobody
+                words_that_a_step_conceals_are_gone_with_it
                 what_is_known_of_an_event_by_now_takes_the_place_of_what_arrived
                 an_event_is_traced_by_its_id_its_message_and_its_chat
                 what_came_of_an_event_is_traced_to_its_parcels
@@ -104,6 +105,7 @@ macro_rules! store_contract {
                 an_attempt_that_may_have_arrived_counts_and_is_unsure
                 formatting_that_was_not_accepted_is_remembered
                 a_doubt_is_not_lost_by_a_later_attempt
+                confidential_words_are_kept_until_they_are_settled_and_no_longer
                 what_will_never_arrive_is_counted_and_gone_from_the_outbox
                 what_will_never_arrive_is_known_with_its_reason
                 a_notice_tells_once_of_all_that_was_lost_there

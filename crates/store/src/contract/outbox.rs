@@ -328,6 +328,44 @@ pub async fn what_will_never_arrive_is_counted_and_gone_from_the_outbox(harness:
     assert_eq!((counts.undelivered, counts.failed), (0, 2));
 }
 
+pub async fn confidential_words_are_kept_until_they_are_settled_and_no_longer(
+    harness: &dyn Harness,
+) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let confided = |delivery| Outbound {
+        act: Act::Post(Content::confidential("the code is ABCD2345")),
+        ..post(&session, delivery, 0)
+    };
+    let (gone, late) = (String::from("gone"), String::from("late"));
+    let ends = [
+        (1, Settlement::Undeliverable { reason: gone }),
+        (2, Settlement::Abandoned { reason: late }),
+    ];
+    decide(&*store, &session, &[confided(1), confided(2), post(&session, 3, 0)]).await;
+    for (delivery, _) in &ends {
+        attempt(&*store, &confided(*delivery)).await;
+        // None of these is the end of it: it may have to be said again after a crash.
+        for settlement in [Settlement::Again { at: at(9) }, Settlement::Plain, Settlement::Unsure] {
+            settle(&*store, &confided(*delivery), settlement).await;
+        }
+    }
+    let store = harness.open().await;
+    store.recover().await.expect("recovers");
+    let waiting = parcels(&*store, &session.at).await;
+    let waiting: Vec<_> = waiting.into_iter().map(|parcel| parcel.outbound).collect();
+    assert_eq!(waiting, [confided(1), confided(2), post(&session, 3, 0)]);
+    for (delivery, settlement) in ends {
+        settle(&*store, &confided(delivery), settlement).await;
+    }
+    settle(&*store, &post(&session, 3, 0), Settlement::Abandoned { reason: "late".into() }).await;
+    let store = harness.open().await;
+    let failed = store.failed(10).await.expect("reads");
+    let kept: Vec<_> = failed.into_iter().map(|failed| failed.outbound.act).collect();
+    let withheld = Act::Post(Content::withheld());
+    assert_eq!(kept, [post(&session, 3, 0).act, withheld.clone(), withheld]);
+}
+
 pub async fn settling_what_is_not_there_changes_nothing(harness: &dyn Harness) {
     let store = harness.open().await;
     let session = busy("bot", "c");

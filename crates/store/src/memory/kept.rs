@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use talaria_model::{
-    AccountId, Address, Chat, Entry, EventId, FileId, Grant, Inbound, Outbound, OutboundId, Seq,
-    SessionId, Timestamp,
+    AccountId, Act, Address, Chat, Content, Entry, EventId, FileId, Grant, Inbound, InboundKind,
+    Outbound, OutboundId, Privacy, Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Past, Retired, Session, SessionKey};
@@ -76,6 +76,16 @@ pub(super) struct Row {
     pub(super) at: Timestamp,
 }
 
+impl Row {
+    /// What was made of a recording are words, too.
+    pub(super) fn conceal(&mut self, words: String) {
+        if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut self.inbound.kind {
+            message.transcripts.clear();
+            message.text = words;
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) key: SessionKey,
@@ -96,6 +106,13 @@ pub(super) struct Post {
 impl Post {
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.progress.stage, Stage::Undeliverable | Stage::Abandoned)
+    }
+
+    /// Confidential words are kept for as long as they have to be said.
+    pub(super) fn withhold(&mut self) {
+        if self.progress.has_ended() && self.outbound.act.privacy() == Privacy::Confidential {
+            self.outbound.act = Act::Post(Content::withheld());
+        }
     }
 
     pub(super) fn is_untold(&self) -> bool {

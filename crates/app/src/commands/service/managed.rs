@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use talaria_clock::{Clock, SystemClock};
-use talaria_machine::service::installed::{self, Found, Wanted, own_account};
+use talaria_machine::service::installed::{self, Found, Unknown, Wanted, own_account};
 
 use super::{Job, Level, job, named, run};
 use crate::cli::{InstallOptions, ServiceName};
@@ -36,7 +36,14 @@ pub(super) async fn install(home: &Home, options: InstallOptions) -> Result<Exit
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         ended => ended.map_err(|error| refused("change", &job.name, &error))?,
     }
-    installed::install(&wanted).map_err(|error| refused("install", &job.name, &error))?;
+    let unknown =
+        installed::install(&wanted).map_err(|error| refused("install", &job.name, &error))?;
+    for what in unknown {
+        match what {
+            Unknown::StartingAgain => say!("This machine does not start it again when it dies."),
+            Unknown::WaitingAtShutdown => say!("This machine does not wait for it at a shutdown."),
+        }
+    }
     let_in(&job, &wanted.account)?;
     installed::start(&job.name).map_err(|error| refused("start", &job.name, &error))?;
     is_ready(&job.name).await?;
