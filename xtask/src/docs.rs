@@ -9,7 +9,7 @@ use talaria_session::{
     permitted,
 };
 
-use crate::{platform_pages, shell};
+use crate::{attack, platform_pages, shell};
 
 type Make = Box<dyn Fn(&Path) -> Result<String>>;
 
@@ -30,6 +30,7 @@ fn documents() -> Vec<Document> {
         document("docs/reference/cli.md", cli),
         document("docs/reference/commands.md", commands),
         document("docs/access.md", access),
+        document("docs/security.md", attack::page),
         document(&format!("{}/README.md", platform_pages::FOLDER), |_| {
             Ok(platform_pages::overview(talaria_platforms::ALL))
         }),

@@ -10,12 +10,13 @@ use async_trait::async_trait;
 use axum::middleware;
 use axum::serve::ListenerExt;
 use talaria_gateway::Gateway;
-use talaria_machine::door::{Door, LONGEST_DOOR};
+use talaria_machine::door::{self, Door};
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::listener::Local;
-use crate::metrics::{Instruments, Reach, Vitals};
+use crate::metrics::{Instruments, Vitals};
 use crate::probes::{self, Probes};
+use crate::readers::Reach;
 use crate::serve::{Limits, serve};
 use crate::{api, http, local, metrics};
 
@@ -94,7 +95,7 @@ impl OpenError {
                 "choose another port with `http.listen` in config.yaml, or TALARIA_HTTP__LISTEN"
             }
             Self::Refused { .. } => "check `http.listen` in config.yaml",
-            Self::Socket { path, .. } if path.as_os_str().len() > LONGEST_DOOR => {
+            Self::Socket { path, .. } if door::is_too_long(path) => {
                 "the path is too long for a socket; set TALARIA_HOME to a shorter one"
             }
             Self::Socket { .. } => "check that the home folder is on a local disk and writable",

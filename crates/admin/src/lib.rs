@@ -17,6 +17,7 @@ mod moving;
 mod places;
 mod probes;
 mod pulse;
+mod readers;
 mod refusals;
 mod serve;
 pub mod why;

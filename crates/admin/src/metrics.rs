@@ -1,13 +1,12 @@
-//! Numbers about the gateway, as Prometheus reads them, for programs on this machine or for whoever has
-//! the token. Nothing of what was said and nobody's id is among them.
+//! Numbers about the gateway, as Prometheus reads them. Nothing of what was said and nobody's id is among
+//! them, and who may read them is not decided here.
 
 use std::fmt::Write;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -19,13 +18,10 @@ use talaria_store::{Counts, ParcelState, Queue, Queues};
 
 use crate::api;
 use crate::doors::Operator;
+use crate::readers::{Reach, may_read};
 
 /// How long the store has to say how much waits.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// What a proxy adds on behalf of somebody else.
-const PASSED_ON: [&str; 5] =
-    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
 
 /// The format that Prometheus has read since its beginning.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -61,26 +57,6 @@ pub(crate) struct Instruments {
     pub(crate) reach: Reach,
 }
 
-/// Who can come to the HTTP listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Programs on this machine only.
-    ThisMachine,
-    /// Others, too, by themselves or through a proxy, which may look like this machine.
-    Others,
-}
-
-impl Reach {
-    /// As far as that can be told. Whoever puts a proxy before the gateway names the hosts that it stands
-    /// for; without that, it would be refused everywhere else.
-    pub(crate) fn of(listens: IpAddr, hosts: &[String]) -> Self {
-        match listens.is_loopback() && hosts.is_empty() {
-            true => Self::ThisMachine,
-            false => Self::Others,
-        }
-    }
-}
-
 /// Where the numbers are read on the HTTP listener.
 pub(crate) fn routes(instruments: Instruments) -> Router {
     Router::new().route("/metrics", get(metrics)).with_state(instruments)
@@ -103,40 +79,6 @@ async fn metrics(
     }
     let page = page(&gateway, &operator.vitals()).await;
     ([(CONTENT_TYPE, FORMAT)], page).into_response()
-}
-
-/// A token that is set is wanted from everybody.
-fn may_read(token: Option<&str>, reach: Reach, peer: Option<Peer>, headers: &HeaderMap) -> bool {
-    match (token, reach) {
-        (Some(token), _) => has_token(headers, token),
-        (None, Reach::ThisMachine) => is_local(peer, headers),
-        (None, Reach::Others) => false,
-    }
-}
-
-/// Whether somebody on this machine asks for themselves: neither a page that was led here by another
-/// name, nor a proxy for somebody else.
-fn is_local(peer: Option<Peer>, headers: &HeaderMap) -> bool {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let is_ours = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
-    let is_passed_on = PASSED_ON.iter().any(|name| headers.contains_key(*name));
-    peer.is_some_and(Peer::is_loopback) && is_ours && !is_passed_on
-}
-
-fn has_token(headers: &HeaderMap, token: &str) -> bool {
-    let given = headers.get(AUTHORIZATION).and_then(|given| given.to_str().ok());
-    let given = given.and_then(|given| given.strip_prefix("Bearer "));
-    given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes()))
-}
-
-/// Takes as long for a token that is nearly right as for any other of its length.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len()
-        && one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
 }
 
 /// All numbers.
@@ -361,73 +303,6 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn headers(given: &[(&'static str, &'static str)]) -> HeaderMap {
-        given
-            .iter()
-            .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")))
-            .collect::<HeaderMap>()
-    }
-
-    #[test]
-    fn only_programs_on_this_machine_need_no_token() {
-        fn is_local(peer: Option<Peer>, given: &[(&'static str, &'static str)]) -> bool {
-            super::is_local(peer, &headers(given))
-        }
-        let peer = |address: &str| Some(Peer::of(address.parse().expect("an address")));
-        let (here, elsewhere) = (peer("127.0.0.1"), peer("192.0.2.1"));
-        for host in ["localhost:8420", "127.0.0.1:8420", "[::1]:8420", "localhost", "127.0.0.1"] {
-            assert!(is_local(here, &[("host", host)]), "{host}");
-            assert!(!is_local(elsewhere, &[("host", host)]), "{host}");
-        }
-        for host in ["evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", ""] {
-            assert!(!is_local(here, &[("host", host)]), "{host}");
-        }
-        assert!(!is_local(here, &[]));
-        for by in PASSED_ON {
-            assert!(!is_local(here, &[("host", "localhost"), (by, "203.0.113.7")]));
-        }
-    }
-
-    #[test]
-    fn a_token_that_is_set_is_wanted_from_everybody_and_whole() {
-        let here = Some(Peer::of("127.0.0.1".parse().expect("an address")));
-        let local = ("host", "localhost");
-        let may = |token, reach, given: &[(&'static str, &'static str)]| {
-            may_read(token, reach, here, &headers(given))
-        };
-        let token = Some("0123456789abcdef");
-        for reach in [Reach::ThisMachine, Reach::Others] {
-            let right = ("authorization", "Bearer 0123456789abcdef");
-            assert!(may(token, reach, &[right]) && may(token, reach, &[local, right]));
-            assert!(!may(token, reach, &[local]), "also from here");
-            for wrong in [
-                "Bearer 0123456789abcde",
-                "Bearer 0123456789abcdef0",
-                "0123456789abcdef",
-                "Bearer ",
-            ] {
-                assert!(!may(token, reach, &[local, ("authorization", wrong)]), "{wrong}");
-            }
-        }
-        assert!(may(None, Reach::ThisMachine, &[local]));
-        // What an ordinary `proxy_pass` sends looks like this machine.
-        assert!(!may(None, Reach::Others, &[local]));
-        assert!(!may(None, Reach::Others, &[local, ("authorization", "Bearer ")]));
-    }
-
-    #[test]
-    fn a_listener_with_other_names_or_addresses_is_for_others_too() {
-        let reach = |ip: &str, hosts: &[&str]| {
-            let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
-            Reach::of(ip.parse().expect("an address"), &hosts)
-        };
-        assert_eq!(reach("127.0.0.1", &[]), Reach::ThisMachine);
-        assert_eq!(reach("::1", &[]), Reach::ThisMachine);
-        assert_eq!(reach("127.0.0.1", &["gateway.example.com"]), Reach::Others);
-        assert_eq!(reach("0.0.0.0", &[]), Reach::Others);
-        assert_eq!(reach("192.0.2.7", &[]), Reach::Others);
-    }
 
     #[test]
     fn what_the_system_tells_is_read() {

@@ -5,13 +5,15 @@ use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use serde_json::Value;
 use talaria_agent::{
-    Agent, EffectClass, Gravity, Running, Tool, ToolError, ToolOutput, ToolScope, ToolSpec, Turn,
+    Agent, EffectClass, Events, Gravity, Preview, Running, Tool, ToolError, ToolOutput, ToolScope,
+    ToolSpec, Turn,
 };
 use talaria_config::Loaded;
 use talaria_model::{AgentEvent, CallId, Failure, Redactor};
+use tokio::sync::watch;
 
 /// Knows the secrets that are in use. One that was replaced stays one.
 #[derive(Default)]
@@ -37,6 +39,15 @@ impl Discretion {
     fn mend(&self, text: &mut String) {
         if let Cow::Owned(clean) = self.clean(text) {
             *text = clean;
+        }
+    }
+
+    /// What may be seen of an answer that is still being written.
+    fn mended(&self, preview: &Preview) -> Preview {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Preview {
+            text: known.clean_so_far(&preview.text).into_owned(),
+            doing: preview.doing.as_deref().map(|doing| known.clean(doing).into_owned()),
         }
     }
 }
@@ -107,13 +118,51 @@ pub(crate) struct DiscreetAgent {
 
 impl Agent for DiscreetAgent {
     fn start(&self, turn: Turn) -> Running {
-        let running = self.agent.start(turn);
-        let discretion = self.discretion.clone();
-        let events = running.events.map(move |mut event| {
-            mend(&mut event, &discretion);
-            event
-        });
-        Running { events: events.boxed(), ..running }
+        discreet(self.agent.start(turn), self.discretion.clone())
+    }
+}
+
+fn discreet(running: Running, discretion: Arc<Discretion>) -> Running {
+    let Running { preview: grows, events, control } = running;
+    let (shown, preview) = watch::channel(discretion.mended(&grows.borrow()));
+    let listening = Listening { events, grows, shown, discretion };
+    let events = stream::unfold(listening, |mut listening| async {
+        let event = listening.next().await?;
+        Some((event, listening))
+    });
+    Running { preview, events: events.boxed(), control }
+}
+
+/// Hears an agent and passes on what may be said. An agent writes only while its next event is awaited, so
+/// that whoever waits for one passes on what is shown meanwhile.
+struct Listening {
+    events: Events,
+    grows: watch::Receiver<Preview>,
+    shown: watch::Sender<Preview>,
+    discretion: Arc<Discretion>,
+}
+
+impl Listening {
+    async fn next(&mut self) -> Option<AgentEvent> {
+        loop {
+            let event = tokio::select! {
+                biased;
+                Ok(()) = self.grows.changed() => None,
+                event = self.events.next() => Some(event),
+            };
+            let preview = self.discretion.mended(&self.grows.borrow_and_update());
+            self.shown.send_if_modified(|shown| {
+                let is_other = *shown != preview;
+                *shown = preview;
+                is_other
+            });
+            if let Some(event) = event {
+                return event.map(|mut event| {
+                    mend(&mut event, &self.discretion);
+                    event
+                });
+            }
+        }
     }
 }
 
@@ -218,6 +267,45 @@ mod tests {
             assert!(!error.to_string().contains(CANARY), "{error}");
         }
         assert_eq!(tool.outcome(&call).await.unwrap().unwrap().text, "(hidden)");
+    }
+
+    /// An agent that writes these pieces, one at a time.
+    fn writing(pieces: &'static [&'static str]) -> Running {
+        let (write, preview) = watch::channel(Preview::default());
+        let events = stream::once(async move {
+            for piece in pieces {
+                write.send_modify(|preview| preview.text.push_str(piece));
+                tokio::task::yield_now().await;
+            }
+            let text = write.borrow().text.clone();
+            let (usage, cost) = (Usage::default(), Cost::FREE);
+            AgentEvent::Finished { text, files: vec![], reasoning: None, usage, cost }
+        });
+        let (control, _) = tokio::sync::mpsc::channel(1);
+        Running { preview, events: events.boxed(), control }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_grows_shows_no_part_of_a_secret() {
+        let pieces = &["well, it is canary-5d41", "402abc4b2a", "76", " and that", " is all"];
+        let running = discreet(writing(pieces), discretion());
+        let Running { mut preview, mut events, control: _control } = running;
+        let mut seen = Vec::new();
+        let event = loop {
+            tokio::select! {
+                biased;
+                Ok(()) = preview.changed() => seen.push(preview.borrow_and_update().text.clone()),
+                event = events.next() => break event,
+            }
+        };
+        seen.push(preview.borrow().text.clone());
+        assert!(seen.iter().all(|text| !text.contains("canary")), "{seen:?}");
+        assert_eq!(seen.first().map(String::as_str), Some("well, it is "));
+        assert_eq!(seen.last().map(String::as_str), Some("well, it is (hidden) and that is all"));
+        assert!(
+            matches!(event, Some(AgentEvent::Finished { text, .. }) if text == *seen.last().unwrap())
+        );
+        assert!(events.next().await.is_none());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use talaria_machine::{Mode, Private, belongs_to_us, close, close_command, make_f
 use crate::exit::{Exit, Halt};
 
 /// What we write in it.
-const OURS: [&str; 15] = [
+const OURS: [&str; 18] = [
     "state.db",
     "state.db-wal",
     "state.db-shm",
@@ -25,6 +25,9 @@ const OURS: [&str; 15] = [
     "gateway.pid",
     "gateway_state.json",
     "logs",
+    "backups",
+    "restoring",
+    "voice",
 ];
 
 /// The folder that holds everything a gateway keeps.
@@ -220,6 +223,15 @@ mod tests {
     use super::*;
     use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    #[test]
+    fn everything_that_has_a_place_of_its_own_is_ours() {
+        let home = Home::at(Path::new("/home"));
+        let ours: Vec<_> = home.ours().collect();
+        for place in [home.backups(), home.restoring(), home.voice(), home.account("x")] {
+            assert!(ours.iter().any(|known| place.starts_with(known)), "{}", place.display());
+        }
+    }
 
     #[test]
     fn state_that_is_a_link_is_refused_and_what_others_could_read_is_closed() {

@@ -8,6 +8,10 @@ use crate::Secret;
 /// What stands in the place of a secret.
 const HIDDEN: &str = "(hidden)";
 
+/// Of what is still being written, this much may be seen of what could become a secret: it would otherwise
+/// stop at every letter that one begins with.
+const GLIMPSE: usize = 3;
+
 /// Knows secrets, and takes them out of texts: as they are, and as they are written inside of JSON and of
 /// an address.
 #[derive(Clone, Default)]
@@ -41,6 +45,21 @@ impl Redactor {
             }
         }
         text
+    }
+
+    /// The beginning of a text without secrets, while more of it is to come: what may be the first part of
+    /// one is left away.
+    pub fn clean_so_far<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let clean = self.clean(text);
+        let begun = |secret: &Secret| {
+            let secret = secret.expose();
+            let parts = secret.char_indices().map(|(at, _)| at).rev();
+            parts.take_while(|at| *at > GLIMPSE).find(|at| clean.ends_with(&secret[..*at]))
+        };
+        match self.0.iter().filter_map(begun).max() {
+            Some(begun) => Cow::Owned(clean[..clean.len() - begun].to_owned()),
+            None => clean,
+        }
     }
 }
 
@@ -82,6 +101,19 @@ mod tests {
 
     fn redactor(secrets: &[&str]) -> Redactor {
         Redactor::of(secrets.iter().map(|secret| Secret::new(*secret)))
+    }
+
+    #[test]
+    fn of_a_text_that_grows_no_beginning_of_a_secret_is_shown() {
+        let redactor = redactor(&["sk-canary-1", "sk-other"]);
+        let whole = "use sk-canary-1, as ever: sk-";
+        for (end, _) in whole.char_indices() {
+            let shown = redactor.clean_so_far(&whole[..end]);
+            assert!(!shown.contains("sk-c"), "{shown}");
+        }
+        assert_eq!(redactor.clean_so_far(whole), "use (hidden), as ever: sk-");
+        assert_eq!(redactor.clean_so_far("it is sk-canary"), "it is ");
+        assert_eq!(redactor.clean_so_far("it is sk-cat"), "it is sk-cat", "none begins like this");
     }
 
     #[test]

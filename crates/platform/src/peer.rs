@@ -6,8 +6,10 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Whoever shares limits: one address of IPv4 however it is written, or one network of IPv6, because
 /// whoever has one address there has as many as they like.
 ///
-/// It is put into the extensions of every request that came over a network. It limits; by itself it never
-/// lets anybody in.
+/// It is put into the extensions of every request that came over a network. It limits; it is nobody's
+/// name and no login. That somebody is on this machine opens one thing, numbers about the gateway
+/// (`/metrics`), and that only where no token is set, nothing says that they ask for somebody else, and
+/// nobody but this machine can come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Peer(IpAddr);
 

@@ -1,15 +1,16 @@
 //! The list: one row for each case, and how it is shown to fail.
 
 use super::Shown::{Absent, Both, Later, Live, Tests};
-use super::{Case, Shown, approvals, backups, codes, doors, hooks, keeping, people, words};
+use super::{
+    Case, Shown, approvals, backups, codes, doors, errands, hooks, keeping, people, words,
+};
 
 const fn case(number: u16, attack: &'static str, shown: Shown) -> Case {
     Case { number, attack, shown }
 }
 
-const TOOLS: &str = "tools with effects";
 const MCP: &str = "MCP";
-const PLUGINS: &str = "plugins";
+const PLUGINS: &str = "plugins; hooks and programs are files that the operator puts there";
 const API: &str = "the OpenAI-compatible API";
 const SCHEDULES: &str = "schedules";
 const CLUSTER: &str = "more than one node";
@@ -21,7 +22,16 @@ pub(super) const CASES: &[Case] = &[
         "no credential and a listener that others reach",
         Live(doors::a_wrong_configuration_opens_no_door),
     ),
-    case(2, "a configuration that does not load", Live(doors::a_wrong_configuration_opens_no_door)),
+    case(
+        2,
+        "a configuration that does not load",
+        Both(
+            doors::a_wrong_configuration_opens_no_door,
+            &[
+                "a_start_with_an_older_configuration_lets_nobody_do_more_than_the_file_that_is_there",
+            ],
+        ),
+    ),
     case(
         3,
         "another site opens the event stream with the operator's browser",
@@ -88,13 +98,23 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(18, "a token in the query", Live(doors::a_credential_in_an_address_is_refused)),
     case(19, "one secret for two surfaces", Live(doors::one_secret_for_two_doors_is_refused)),
-    case(20, "anonymous routes that tell something", Live(doors::strangers_learn_nothing)),
+    case(
+        20,
+        "anonymous routes that tell something",
+        Both(
+            doors::strangers_learn_nothing,
+            &[
+                "atk_020_who_is_not_logged_in_learns_nothing",
+                "only_programs_on_this_machine_need_no_token",
+            ],
+        ),
+    ),
     case(21, "clickjacking and stored scripts", Live(doors::answers_carry_protective_headers)),
     case(22, "frames and messages without bound", Live(doors::what_is_too_large_is_not_read)),
     case(
         23,
         "the model or a chat changes protected settings",
-        Absent("no tool and no chat command writes settings"),
+        Absent("no tool and no chat command writes the configuration"),
     ),
     case(24, "secrets through a configuration that is shown", Live(doors::no_secret_is_shown)),
     case(
@@ -153,7 +173,10 @@ pub(super) const CASES: &[Case] = &[
     case(
         42,
         "a rotated webhook secret stays valid",
-        Absent("one secret is valid at a time; it changes with the restart that reads it"),
+        Tests(&[
+            "a_webhook_secret_that_was_replaced_opens_nothing_any_more",
+            "a_credential_that_was_replaced_is_not_taken_up_again",
+        ]),
     ),
     case(
         43,
@@ -239,7 +262,14 @@ pub(super) const CASES: &[Case] = &[
             &["a_name_hides_and_turns_nothing", "a_name_cannot_format_the_outcome"],
         ),
     ),
-    case(58, "an allow list changed from a chat", Absent("no chat command writes an allow list")),
+    case(
+        58,
+        "an allow list changed from a chat",
+        Both(
+            people::a_lesser_role_stays_one,
+            &["only_an_administrator_decides_who_is_let_in_and_not_where_others_read_along"],
+        ),
+    ),
     case(
         59,
         "a removed user stays",
@@ -332,7 +362,13 @@ pub(super) const CASES: &[Case] = &[
         "cookies are stolen or fixed",
         Both(
             doors::a_login_ends_when_it_is_ended,
-            &["atk_005_a_login_cannot_be_made_by_another_site", "a_token_works_once"],
+            &[
+                "atk_005_a_login_cannot_be_made_by_another_site",
+                "a_token_works_once",
+                "over_https_the_cookie_is_for_this_host_alone_and_never_goes_in_the_clear",
+                "atk_070_over_https_a_cookie_that_anybody_could_have_planted_is_no_login",
+                "atk_070_a_login_that_is_not_used_for_a_week_is_over",
+            ],
         ),
     ),
     case(
@@ -443,7 +479,17 @@ pub(super) const CASES: &[Case] = &[
             &["what_the_operator_refuses_is_not_even_asked_about"],
         ),
     ),
-    case(84, "a page says to send secrets elsewhere", Later(TOOLS)),
+    case(
+        84,
+        "a page says to send secrets elsewhere",
+        Both(
+            errands::a_page_gives_no_orders,
+            &[
+                "a_program_does_not_run_after_a_no_nor_when_it_is_another_by_then",
+                "a_tool_gives_no_secret_back",
+            ],
+        ),
+    ),
     case(85, "a tool's result becomes an instruction", Tests(&["every_prompt_is_well_formed"])),
     case(
         86,
@@ -458,8 +504,28 @@ pub(super) const CASES: &[Case] = &[
             &["among_several_people_everybody_speaks_under_a_name_that_nobody_can_forge"],
         ),
     ),
-    case(88, "a wake-up with the owner's rights", Later(SCHEDULES)),
-    case(89, "secrets leave in links and pictures", Later(TOOLS)),
+    case(
+        88,
+        "a wake-up with the owner's rights",
+        Both(
+            approvals::nobody_approves_in_the_background,
+            &[
+                "work_in_the_background_is_approved_by_nobody",
+                "the_policy_is_read_again_when_the_answer_comes",
+            ],
+        ),
+    ),
+    case(
+        89,
+        "secrets leave in links and pictures",
+        Both(
+            errands::a_link_tells_nobody_by_itself,
+            &[
+                "telegram_opens_no_link_by_itself_unless_it_is_told_to",
+                "discord_opens_no_link_by_itself_unless_it_is_told_to",
+            ],
+        ),
+    ),
     case(90, "MCP descriptions change after approval", Later(MCP)),
     case(91, "an MCP server redirects to steal headers", Later(MCP)),
     case(92, "MCP servers from a workspace", Later(MCP)),
@@ -488,7 +554,11 @@ pub(super) const CASES: &[Case] = &[
         "files in the present folder are read",
         Live(keeping::the_present_folder_means_nothing),
     ),
-    case(97, "a sandbox is escaped", Later(TOOLS)),
+    case(
+        97,
+        "a sandbox is escaped",
+        Absent("there is no sandbox: programs run with the rights of the gateway's user"),
+    ),
     case(
         98,
         "a tool loop without end",
@@ -500,23 +570,29 @@ pub(super) const CASES: &[Case] = &[
             ],
         ),
     ),
-    case(99, "an injection that stays in memory", Later(TOOLS)),
+    case(99, "an injection that stays in memory", Later("memory and skills")),
     case(
         100,
         "addresses of this machine and its networks",
-        Tests(&[
-            "every_way_to_write_an_address_is_read",
-            "a_name_that_leads_inside_is_not_asked",
-            "what_no_honest_address_names_is_never_asked",
-        ]),
+        Both(
+            errands::an_address_inside_is_not_asked,
+            &[
+                "every_way_to_write_an_address_is_read",
+                "a_name_that_leads_inside_is_not_asked",
+                "what_no_honest_address_names_is_never_asked",
+            ],
+        ),
     ),
     case(
         101,
         "transition forms and odd spellings of addresses",
-        Tests(&[
-            "an_address_that_is_not_public_is_not_in_any_disguise",
-            "every_way_to_write_an_address_is_read",
-        ]),
+        Both(
+            errands::an_address_inside_is_not_asked,
+            &[
+                "an_address_that_is_not_public_is_not_in_any_disguise",
+                "every_way_to_write_an_address_is_read",
+            ],
+        ),
     ),
     case(
         102,
@@ -526,19 +602,25 @@ pub(super) const CASES: &[Case] = &[
     case(
         103,
         "redirects inside or to another scheme",
-        Tests(&[
-            "each_redirect_is_judged_like_the_first_address",
-            "five_redirects_are_followed_and_six_are_not",
-            "credentials_are_shown_to_the_first_server_and_to_no_other",
-        ]),
+        Both(
+            errands::a_redirect_leads_nowhere_inside,
+            &[
+                "each_redirect_is_judged_like_the_first_address",
+                "five_redirects_are_followed_and_six_are_not",
+                "credentials_are_shown_to_the_first_server_and_to_no_other",
+            ],
+        ),
     ),
     case(
         104,
         "another parameter skips the guard",
-        Tests(&[
-            "a_file_that_slack_does_not_hand_out_is_refused",
-            "only_the_hosts_that_are_listed_are_asked",
-        ]),
+        Both(
+            errands::an_address_inside_is_not_asked,
+            &[
+                "a_file_that_slack_does_not_hand_out_is_refused",
+                "only_the_hosts_that_are_listed_are_asked",
+            ],
+        ),
     ),
     case(
         105,
@@ -550,7 +632,17 @@ pub(super) const CASES: &[Case] = &[
             "what_is_compressed_was_not_asked_for",
         ]),
     ),
-    case(106, "a second hop names an internal address", Later(TOOLS)),
+    case(
+        106,
+        "a second hop names an internal address",
+        Both(
+            errands::an_address_inside_is_not_asked,
+            &[
+                "a_file_that_slack_does_not_hand_out_is_refused",
+                "a_gateway_that_is_not_encrypted_does_not_get_the_token",
+            ],
+        ),
+    ),
     case(
         107,
         "a credential goes to a lookalike host",
@@ -588,7 +680,14 @@ pub(super) const CASES: &[Case] = &[
             ],
         ),
     ),
-    case(112, "links in state and races for it", Live(keeping::links_and_open_secrets_are_refused)),
+    case(
+        112,
+        "links in state and races for it",
+        Both(
+            keeping::links_and_open_secrets_are_refused,
+            &["secrets_that_are_refused_are_not_replaced_by_older_ones"],
+        ),
+    ),
     case(
         113,
         "archives that unfold",
@@ -597,7 +696,11 @@ pub(super) const CASES: &[Case] = &[
             "a_backup_that_unfolds_without_end_is_refused_before_it_fills_anything",
         ]),
     ),
-    case(114, "pictures that decode without bound", Absent("no picture is decoded")),
+    case(
+        114,
+        "pictures that decode without bound",
+        Absent("no picture and no recording is decoded in the process"),
+    ),
     case(
         115,
         "data addresses decoded before they are measured",
@@ -622,7 +725,11 @@ pub(super) const CASES: &[Case] = &[
         "the model is asked for its keys",
         Both(
             words::no_secret_is_said,
-            &["a_tool_gives_no_secret_back", "no_event_of_an_agent_has_a_secret_in_its_words"],
+            &[
+                "a_tool_gives_no_secret_back",
+                "no_event_of_an_agent_has_a_secret_in_its_words",
+                "an_answer_that_grows_shows_no_part_of_a_secret",
+            ],
         ),
     ),
     case(121, "an export with secrets", Live(doors::no_secret_is_shown)),
@@ -638,10 +745,13 @@ pub(super) const CASES: &[Case] = &[
     case(
         124,
         "people in the labels of metrics",
-        Tests(&[
-            "metrics_are_for_whoever_has_the_token_and_count_what_passes",
-            "an_event_for_another_account_is_refused_and_each_event_gets_its_own_verdict",
-        ]),
+        Both(
+            doors::numbers_are_for_this_machine_or_the_token,
+            &[
+                "metrics_are_for_whoever_has_the_token_and_count_what_passes",
+                "an_event_for_another_account_is_refused_and_each_event_gets_its_own_verdict",
+            ],
+        ),
     ),
     case(
         125,
@@ -681,15 +791,38 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(129, "a malicious package", Later(PLUGINS)),
     case(130, "a package changes after it was looked at", Later(PLUGINS)),
-    case(131, "somebody else installs something", Later(PLUGINS)),
+    case(
+        131,
+        "somebody else installs something",
+        Tests(&[
+            "a_hook_that_others_could_have_changed_is_refused",
+            "a_program_that_others_can_change_is_refused_with_its_line",
+        ]),
+    ),
     case(132, "a plugin's name leads elsewhere", Later(PLUGINS)),
-    case(133, "a plugin wants what is not its own", Later(PLUGINS)),
-    case(134, "a plugin hangs or floods", Later(PLUGINS)),
-    case(135, "a release or a dependency is not what it says", Later("signed releases")),
+    case(
+        133,
+        "a hook (there are no plugins) wants what is not its own",
+        Tests(&["a_hook_sees_nothing_of_our_environment_and_works_in_its_folder"]),
+    ),
+    case(
+        134,
+        "a hook (there are no plugins) hangs or floods",
+        Tests(&[
+            "a_hook_that_hangs_is_not_waited_for_and_then_left_alone",
+            "a_python_handler_that_blocks_everything_is_ended",
+            "hooks_that_hang_crash_and_babble_lose_nothing",
+        ]),
+    ),
+    case(
+        135,
+        "a release or a dependency is not what it says",
+        Later("signed releases; what is built in is pinned and checked by cargo-deny"),
+    ),
     case(136, "an API key reaches administration", Later(API)),
     case(137, "a header picks another's session", Later(API)),
     case(138, "clients that hang up and burn tokens", Later(API)),
-    case(139, "a hook chooses its agent by a blank", Later(API)),
+    case(139, "a hook chooses its agent by a blank", Later("webhooks that begin turns")),
     case(140, "a schedule outlives its creator's rights", Later(SCHEDULES)),
     case(141, "a thousand schedules", Later(SCHEDULES)),
     case(142, "a bus without credentials", Later(CLUSTER)),

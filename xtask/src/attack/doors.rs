@@ -5,21 +5,25 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
+use talaria_testkit::vendors::slack;
 use talaria_testkit::{Home, Launch};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::field::{CANARIES, Field, JSON, MISCONFIGURED, Plain, ended, unchunked};
+use super::field::{
+    CANARIES, Field, JSON, MISCONFIGURED, Plain, WORK_SECRET, ended, now, signed, unchunked,
+};
 use super::wire::{Ask, send};
 
 /// Every address of the page that is not for strangers.
-const PRIVATE: [&str; 7] = [
+const PRIVATE: [&str; 8] = [
     "/api/state",
     "/api/conversations",
     "/api/conversations/chat-0001/history",
     "/api/search?q=a",
     "/api/files/abc",
     "/api/events",
+    "/api/people",
     "/api/anything",
 ];
 
@@ -218,9 +222,17 @@ pub(super) fn strangers_learn_nothing(field: &Field) -> BoxFuture<'_, Result<()>
         }
         let pulse = field.ask(Ask::get("/healthz")).await?;
         ensure!(pulse.status == 204 && pulse.body.is_empty(), "the pulse says {pulse:?}");
-        let numbers =
-            field.ask(Ask::get("/metrics").with("x-forwarded-for", "203.0.113.7")).await?;
-        ensure!(numbers.status == 403, "/metrics got {}", numbers.status);
+        for (path, words) in [
+            ("/startupz", &["starting", "started"][..]),
+            (
+                "/readyz",
+                &["starting", "ready", "degraded", "unconnected", "draining", "unwritable"],
+            ),
+        ] {
+            let word = unchunked(&field.ask(Ask::get(path)).await?);
+            let is_a_word = words.iter().any(|it| word == format!("{{\"status\":\"{it}\"}}"));
+            ensure!(is_a_word, "{path} says {word}");
+        }
         for path in ["/v1/status", "/debug", "/.env", "/config.yaml", "/state.db"] {
             let answer = field.ask(Ask::get(path)).await?;
             ensure!(answer.status == 404, "{path} got {}", answer.status);
@@ -228,6 +240,62 @@ pub(super) fn strangers_learn_nothing(field: &Field) -> BoxFuture<'_, Result<()>
         let page = field.ask(Ask::get("/")).await?;
         let version = page.header("server").or(page.header("x-powered-by"));
         ensure!(version.is_none(), "the page says what it is: {version:?}");
+        Ok(())
+    }
+    .boxed()
+}
+
+/// ATK-020, ATK-124: numbers are for this machine while nobody else can come, or for whoever has the token; and
+/// nobody is named in them.
+pub(super) fn numbers_are_for_this_machine_or_the_token(
+    field: &Field,
+) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let said = slack::said(field.fresh(), "words for nobody else").to_string();
+        let took = field.ask(signed("work", WORK_SECRET, now(), said.as_bytes())).await?;
+        ensure!(took.status == 200, "a message got {}", took.status);
+        let here = field.ask(Ask::get("/metrics")).await?;
+        let numbers = unchunked(&here);
+        ensure!(here.status == 200, "without a token, this machine got {}", here.status);
+        ensure!(numbers.contains("account=\"work\""), "there are no numbers: {numbers}");
+        for private in ["U1", "D1", "words for nobody", "Alice"].iter().chain(&CANARIES) {
+            ensure!(!numbers.contains(private), "{private} is among the numbers");
+        }
+        for (name, value) in [
+            ("x-forwarded-for", "203.0.113.7"),
+            ("x-forwarded-for", "127.0.0.1"),
+            ("x-real-ip", "127.0.0.1"),
+            ("forwarded", "for=127.0.0.1"),
+            ("x-forwarded-host", "localhost"),
+            ("via", "1.1 proxy"),
+            ("host", "evil.example"),
+            ("host", "localhost.evil.example"),
+        ] {
+            let answer = field.ask(Ask::get("/metrics").with(name, value)).await?;
+            ensure!(answer.status >= 400, "{name}: {value} got {}", answer.status);
+            ensure!(!unchunked(&answer).contains("talaria_"), "{name}: {value} got numbers");
+        }
+        // Whoever names a host has a proxy, and what comes from a proxy looks like this machine.
+        let proxied =
+            Plain::open(&field.binary, "http: {allowed_hosts: [talaria.example]}\n").await?;
+        for host in [proxied.address.as_str(), "localhost", "talaria.example"] {
+            let answer = Ask::get("/metrics").with("host", host).to(&proxied.address).await?;
+            ensure!(answer.status == 403, "{host}: behind a proxy got {}", answer.status);
+        }
+        let config = "telemetry: {metrics_token: 0123456789abcdef0123}\n";
+        let guarded = Plain::open(&field.binary, config).await?;
+        for (given, status) in [
+            ("", 403),
+            ("Bearer ", 403),
+            ("Bearer 0123456789abcdef012", 403),
+            ("Bearer 0123456789abcdef01234", 403),
+            ("Bearer 0123456789ABCDEF0123", 403),
+            ("Bearer 0123456789abcdef0123", 200),
+        ] {
+            let ask = Ask::get("/metrics").with("authorization", given);
+            let answer = ask.to(&guarded.address).await?;
+            ensure!(answer.status == status, "{given:?} got {}", answer.status);
+        }
         Ok(())
     }
     .boxed()
@@ -491,6 +559,33 @@ pub(super) fn an_id_opens_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
     .boxed()
 }
 
+/// Over HTTPS a cookie is one that nobody can plant or overhear, and no other one is a login.
+async fn over_https(field: &Field, plain: &Plain) -> Result<()> {
+    let minted = super::field::command(&field.binary, plain.home.path(), &["open"]).await?.1;
+    let token = minted.trim().rsplit_once("#login=").map_or("", |(_, token)| token);
+    let origin = format!("https://{}", plain.address);
+    let login = Ask::post("/api/login", format!("{{\"token\":\"{token}\"}}"));
+    let login = login.with("content-type", JSON).with("origin", &origin);
+    let login = login.to(&plain.address).await?;
+    let set = login.header("set-cookie").unwrap_or_default();
+    ensure!(set.starts_with("__Host-"), "any host can plant {set}");
+    for word in ["; Secure", "; HttpOnly", "; SameSite=Strict", "; Path=/"] {
+        ensure!(set.contains(word), "the cookie is not {word}: {set}");
+    }
+    ensure!(!set.contains("Domain"), "the cookie is for others, too: {set}");
+    let lasts = set.split("Max-Age=").nth(1).and_then(|rest| rest.split(';').next());
+    let lasts: u64 = lasts.unwrap_or_default().parse()?;
+    ensure!(lasts <= 7 * 24 * 60 * 60, "an idle login lasts {lasts} s");
+    let cookie = set.split(';').next().unwrap_or_default();
+    let planted = cookie.trim_start_matches("__Host-");
+    for (cookie, status) in [(cookie, 200), (planted, 401)] {
+        let ask = Ask::get("/api/state").with("cookie", cookie).with("origin", &origin);
+        let answer = ask.to(&plain.address).await?;
+        ensure!(answer.status == status, "{cookie} over HTTPS got {}", answer.status);
+    }
+    Ok(())
+}
+
 /// ATK-017, ATK-070: a login ends everywhere at once, works once and is made by nobody else.
 pub(super) fn a_login_ends_when_it_is_ended(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
@@ -510,6 +605,7 @@ pub(super) fn a_login_ends_when_it_is_ended(field: &Field) -> BoxFuture<'_, Resu
         }
         let again = login().to(&plain.address).await?;
         ensure!(again.status == 401, "the same link again got {}", again.status);
+        over_https(field, &plain).await?;
         let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
         let state = Ask::get("/api/state").with("cookie", &cookie).to(&plain.address).await?;
         let state: serde_json::Value = serde_json::from_str(&unchunked(&state))?;

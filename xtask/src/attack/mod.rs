@@ -8,6 +8,7 @@ mod backups;
 mod cases;
 mod codes;
 mod doors;
+mod errands;
 mod field;
 mod hooks;
 mod keeping;
@@ -28,6 +29,7 @@ use futures::future::BoxFuture;
 use crate::shell;
 use cases::CASES;
 use field::Field;
+pub(crate) use table::page;
 
 /// No case takes this long unless something hangs.
 const HANGS: Duration = Duration::from_secs(120);
@@ -85,11 +87,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     if options.tests {
         run_tests(root)?;
     }
-    let outcomes = try_all(root, &binary, &options.only)?;
-    if options.only.is_empty() {
-        table::write(root, &outcomes)?;
-    }
-    denied(&outcomes)
+    denied(&try_all(root, &binary, &options.only)?)
 }
 
 /// What CI runs, with a binary that is there. The tests run by themselves.

@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it is looked whether something has come about.
 const GLANCE: Duration = Duration::from_millis(10);
 
+/// What an answer ends with while it is still being written.
+const CURSOR: char = '▉';
+
 /// The channel in which several people are.
 pub(super) const CHANNEL: &str = "C1";
 
@@ -283,11 +286,13 @@ impl Office {
         }
     }
 
-    /// Waits until we have shown these words in a chat, so many times.
+    /// Waits until we have shown these words in a chat, so many times, in messages that grow no more.
     pub(super) async fn shown(&self, chat: &str, words: &str, times: usize) -> Result<String> {
         let what = format!("{words:?} in {chat}, {times} times");
         self.until(&what, || {
-            let told = self.told(chat).into_iter().filter(|text| text.contains(words));
+            let is_whole = |text: &String| !text.trim_end().ends_with(CURSOR);
+            let told = self.told(chat).into_iter().filter(is_whole);
+            let told = told.filter(|text| text.contains(words));
             told.skip(times - 1).last()
         })
         .await

@@ -1,4 +1,4 @@
-//! The table: printed, and kept in `docs/security.md`.
+//! The table: printed when it is tried, and kept in `docs/security.md` as the list says.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,7 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Outcome, Shown};
+use super::cases::CASES;
+use super::{Case, Outcome, Shown};
 
 /// Names of the tests of the workspace.
 pub(super) type Known = BTreeSet<String>;
@@ -40,14 +41,18 @@ fn name(number: u16) -> String {
     if number == 0 { "own    ".to_owned() } else { format!("ATK-{number:03}") }
 }
 
-fn word(outcome: &Outcome) -> &'static str {
-    match (&outcome.failure, outcome.case.shown) {
-        (Some(_), _) => "NOT DENIED",
-        (None, Shown::Live(_) | Shown::Both(..)) => "denied",
-        (None, Shown::Tests(_)) => "tested",
-        (None, Shown::Absent(_)) => "absent",
-        (None, Shown::Later(_)) => "later",
+/// What a case comes to, unless something is amiss.
+fn verdict(case: &Case) -> &'static str {
+    match case.shown {
+        Shown::Live(_) | Shown::Both(..) => "denied",
+        Shown::Tests(_) => "tested",
+        Shown::Absent(_) => "absent",
+        Shown::Later(_) => "later",
     }
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    if outcome.failure.is_some() { "NOT DENIED" } else { verdict(outcome.case) }
 }
 
 const TRIED: &str = "tried against the binary";
@@ -56,13 +61,12 @@ fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn remark(outcome: &Outcome) -> String {
-    match (&outcome.failure, outcome.case.shown) {
-        (Some(failure), _) => failure.clone(),
-        (None, Shown::Live(_)) => TRIED.to_owned(),
-        (None, Shown::Tests(names)) => listed(names),
-        (None, Shown::Both(_, names)) => format!("{TRIED}, and by {}", listed(names)),
-        (None, Shown::Absent(why) | Shown::Later(why)) => why.to_owned(),
+fn evidence(case: &Case) -> String {
+    match case.shown {
+        Shown::Live(_) => TRIED.to_owned(),
+        Shown::Tests(names) => listed(names),
+        Shown::Both(_, names) => format!("{TRIED}, and by {}", listed(names)),
+        Shown::Absent(why) | Shown::Later(why) => why.to_owned(),
     }
 }
 
@@ -81,41 +85,71 @@ pub(super) fn print(outcome: &Outcome) {
 }
 
 pub(super) fn sum(outcomes: &[Outcome]) -> String {
-    let count = |wanted: &str| outcomes.iter().filter(|outcome| word(outcome) == wanted).count();
+    let words: Vec<_> = outcomes.iter().map(word).collect();
+    let failed = words.iter().filter(|word| **word == "NOT DENIED").count();
+    format!("{}, {failed} not denied", counted(&words))
+}
+
+fn counted(words: &[&str]) -> String {
+    let count = |wanted: &str| words.iter().filter(|word| **word == wanted).count();
     format!(
-        "{} cases: {} denied by the binary, {} by tests of the workspace, {} have nothing to attack, {} belong to parts that are not built, {} not denied",
-        outcomes.len(),
+        "{} cases: {} denied by the binary, {} by tests of the workspace, {} have nothing to attack, {} belong to parts that are not built",
+        words.len(),
         count("denied"),
         count("tested"),
         count("absent"),
         count("later"),
-        count("NOT DENIED"),
     )
 }
 
-/// Writes the table into the page about security.
-pub(super) fn write(root: &Path, outcomes: &[Outcome]) -> Result<()> {
-    let path = root.join("docs/security.md");
-    let page = fs::read_to_string(&path).context("docs/security.md")?;
+/// The page about security, with the table as the list says.
+pub(crate) fn page(root: &Path) -> Result<String> {
+    let page = fs::read_to_string(root.join("docs/security.md")).context("docs/security.md")?;
     let (before, rest) = page.split_once(BEGIN).context("the place of the table")?;
     let (_, after) = rest.split_once(END).context("the end of the table")?;
+    let words: Vec<_> = CASES.iter().map(verdict).collect();
     let mut table =
-        format!("{}.\n\n| case | attack | | shown by |\n|---|---|---|---|\n", sum(outcomes));
-    for outcome in outcomes {
+        format!("{}.\n\n| case | attack | | shown by |\n|---|---|---|---|\n", counted(&words));
+    for case in CASES {
+        let (name, attack) = (name(case.number), cell(case.attack));
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} |",
-            name(outcome.case.number),
-            cell(outcome.case.attack),
-            word(outcome),
-            cell(&remark(outcome))
+            "| {name} | {attack} | {} | {} |",
+            verdict(case),
+            cell(&evidence(case))
         );
     }
     ensure!(!table.contains(END), "a remark ends the table");
-    fs::write(&path, format!("{before}{BEGIN}\n{table}{END}{after}"))?;
-    Ok(())
+    Ok(format!("{before}{BEGIN}\n{table}{END}{after}"))
 }
 
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_about_security_says_what_the_list_says() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let written = fs::read_to_string(root.join("docs/security.md")).unwrap();
+        let page = page(root).unwrap();
+        let differs = page.lines().zip(written.lines()).find(|(meant, written)| meant != written);
+        assert_eq!(differs, None, "run `cargo xtask docs`");
+        assert!(page == written, "run `cargo xtask docs`");
+    }
+
+    #[test]
+    fn every_test_that_a_row_names_is_there() {
+        let known = tests_in(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()).unwrap();
+        for case in CASES {
+            if let Shown::Tests(names) | Shown::Both(_, names) = case.shown {
+                for name in names {
+                    assert!(known.contains(*name), "ATK-{:03}: no test {name}", case.number);
+                }
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ mod system;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use system::{LONGEST_DOOR, Stream as DoorStream, address};
+pub use system::{Stream as DoorStream, address};
 
 /// A door that is open. Only processes of this user, and of whoever can do everything anyway, get through.
 pub struct Door {
@@ -42,6 +42,11 @@ impl Drop for Door {
 /// Whether somebody has this door open whom this user can trust with what is said through it.
 pub async fn answers(path: &Path) -> bool {
     system::answers(path).await
+}
+
+/// Whether a path is longer than that of a door can be.
+pub fn is_too_long(path: &Path) -> bool {
+    system::is_too_long(path)
 }
 
 /// Whether a process that died left something at this path which is no door any more.

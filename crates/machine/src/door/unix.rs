@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 pub type Stream = UnixStream;
 
 /// Operating systems take no longer paths for sockets.
-pub const LONGEST_DOOR: usize = 100;
+const LONGEST: usize = 100;
 
 /// What a program is told that speaks through the door.
 pub fn address(path: &Path) -> &Path {
@@ -53,6 +53,10 @@ pub(super) fn tidy(path: &Path) {
 /// A socket nobody listens on was left behind by a run that died.
 pub(super) async fn answers(path: &Path) -> bool {
     UnixStream::connect(path).await.is_ok()
+}
+
+pub(super) fn is_too_long(path: &Path) -> bool {
+    path.as_os_str().len() > LONGEST
 }
 
 pub(super) fn is_left_behind(path: &Path) -> bool {

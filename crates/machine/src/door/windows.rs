@@ -18,9 +18,6 @@ use crate::windows::access::{List, of_file, own, owner_of_pipe};
 /// Somebody who came in.
 pub type Stream = NamedPipeServer;
 
-/// The name of a pipe is of one length, however long its path is.
-pub const LONGEST_DOOR: usize = usize::MAX;
-
 /// How many can come at the same moment. Whoever finds none waiting for them is refused.
 const WAITING: usize = 8;
 
@@ -78,6 +75,11 @@ impl Opened {
 
 /// A pipe is gone with its last handle.
 pub(super) fn tidy(_: &Path) {}
+
+/// The name of a pipe is of one length, however long its path is.
+pub(super) fn is_too_long(_: &Path) -> bool {
+    false
+}
 
 pub(super) fn is_left_behind(_: &Path) -> bool {
     false

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use talaria_model::{AccountId, Choice, Content, Notify, OutboundId, Reading};
 use talaria_render::{Dialect, read, render};
 
-use super::settings::Mentions;
+use super::settings::{LinkPreviews, Mentions};
 
 /// The longest message, in characters.
 pub(crate) const LONGEST: usize = 2000;
@@ -22,7 +22,9 @@ const ROW: usize = 5;
 const LABEL: usize = 80;
 const TITLE: usize = 100;
 
+/// As in https://docs.discord.com/developers/resources/message#message-object-message-flags.
 mod flag {
+    pub(super) const NO_PREVIEWS: u64 = 1 << 2;
     pub(super) const SILENT: u64 = 1 << 12;
     pub(super) const VOICE: u64 = 1 << 13;
 }
@@ -83,6 +85,7 @@ pub(crate) struct Parcel<'a> {
     /// Names of the files, in order.
     pub(crate) files: &'a [String],
     pub(crate) mentions: &'a Mentions,
+    pub(crate) previews: LinkPreviews,
 }
 
 /// A new message.
@@ -98,8 +101,15 @@ pub(crate) fn post(parcel: &Parcel<'_>) -> Value {
         let reference = json!({ "message_id": reply, "fail_if_not_exists": false });
         body.insert("message_reference".into(), reference);
     }
+    let mut flags = 0;
     if parcel.notify == Notify::Silently {
-        body.insert("flags".into(), flag::SILENT.into());
+        flags |= flag::SILENT;
+    }
+    if parcel.previews == LinkPreviews::Hidden {
+        flags |= flag::NO_PREVIEWS;
+    }
+    if flags != 0 {
+        body.insert("flags".into(), flags.into());
     }
     if !parcel.choices.is_empty() {
         body.insert("components".into(), buttons(parcel.choices));
@@ -133,12 +143,18 @@ pub(crate) fn voice(nonce: &str, seconds: f64, mentions: &Mentions) -> Value {
 
 /// A changed message. Choices that are gone are taken away, and nobody is notified by mistake: an edit
 /// without these words would use Discord's defaults.
-pub(crate) fn edit(content: &Content, mentions: &Mentions) -> Value {
-    json!({
+pub(crate) fn edit(content: &Content, mentions: &Mentions, previews: LinkPreviews) -> Value {
+    let mut body = json!({
         "content": words(content),
         "allowed_mentions": allowed(mentions),
         "components": buttons(&content.choices),
-    })
+    });
+    // Of the flags that we set, Discord lets an edit change this one only, so that no other is lost. Where
+    // previews are shown, one that a moderator has taken away stays away.
+    if previews == LinkPreviews::Hidden {
+        body["flags"] = flag::NO_PREVIEWS.into();
+    }
+    body
 }
 
 /// What a forum post is called that begins with this text.

@@ -212,6 +212,7 @@ impl Speaking {
                 nonce: Some(&nonce),
                 files: &names,
                 mentions: &self.lookup.settings.allow_mentions,
+                previews: self.lookup.settings.previews(),
             };
             let message = match self.deliver(&path, parcel, files).await {
                 Err(Undelivered::Forum) => return self.begin_post(channel, id, content).await,
@@ -300,6 +301,7 @@ impl Speaking {
             nonce: None,
             files: &names,
             mentions: &self.lookup.settings.allow_mentions,
+            previews: self.lookup.settings.previews(),
         });
         let mut body = json!({
             "name": encode::title(&content.text),
@@ -340,8 +342,8 @@ impl Speaking {
     async fn edit(&self, to: &Address, message: &MessageId, content: &Content) -> Posted {
         let id = message_id(message)?;
         let channel = self.channel_of(to, id).await?;
-        let mentions = &self.lookup.settings.allow_mentions;
-        let body = encode::edit(content, mentions);
+        let settings = &self.lookup.settings;
+        let body = encode::edit(content, &settings.allow_mentions, settings.previews());
         let path = format!("/channels/{channel}/messages/{id}");
         let edited = self.awake(channel, || self.lookup.rest.patch(&path, body.clone())).await;
         edited.map_err(SendError::from)?;

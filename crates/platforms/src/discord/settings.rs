@@ -62,6 +62,10 @@ pub struct Settings {
     /// Whom an answer may notify. Everything that is off is shown as text only.
     #[serde(default)]
     pub(crate) allow_mentions: Mentions,
+    /// Whether links are shown without a preview of the page behind them. A preview is fetched before
+    /// anybody has chosen to open the link, and tells whoever runs that page what stands in its address.
+    #[serde(default = "yes")]
+    pub(crate) disable_link_previews: bool,
     /// How the menu of slash commands is brought up to date.
     #[serde(default)]
     pub(crate) command_sync_policy: Syncing,
@@ -118,6 +122,13 @@ impl Default for Mentions {
     }
 }
 
+/// Whether Discord shows what is behind links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkPreviews {
+    Shown,
+    Hidden,
+}
+
 /// How the menu of slash commands is brought up to date.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -135,6 +146,14 @@ impl Settings {
     /// The token, without the word that stands before it in examples and that people copy with it.
     pub(crate) fn bot_token(&self) -> Secret {
         Secret::new(self.token.expose().trim().trim_start_matches("Bot ").trim())
+    }
+
+    /// Whether Discord shows what is behind the links of an answer.
+    pub(crate) fn previews(&self) -> LinkPreviews {
+        match self.disable_link_previews {
+            true => LinkPreviews::Hidden,
+            false => LinkPreviews::Shown,
+        }
     }
 
     /// What can be seen to be wrong without asking Discord.

@@ -69,7 +69,7 @@ const SENDERS: Senders = Senders { like: "U0123456789", fit: is_sender, also_by:
 fn is_sender(id: &str) -> bool {
     let is_id = |id: &str, letters: &[char]| {
         id.starts_with(letters)
-            && id.len() > 2
+            && id.len() > 1
             && id.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
     };
     match id.split_once(':') {

@@ -107,8 +107,9 @@ pub struct Settings {
     /// with `webhook_url`.
     #[serde(default)]
     webhook_secret: Option<Secret>,
-    /// Whether links are shown without a preview of the page behind them.
-    #[serde(default)]
+    /// Whether links are shown without a preview of the page behind them. A preview is fetched before
+    /// anybody has chosen to open the link, and tells whoever runs that page what stands in its address.
+    #[serde(default = "yes")]
     disable_link_previews: bool,
     /// Whether 👀 is put on a message while it is worked on, and 👍 or 👎 afterwards.
     #[serde(default)]

@@ -11,7 +11,8 @@ use http::{HeaderMap, Method, Uri};
 use talaria_platform::ConnectError;
 
 use super::Site;
-use super::pass::Pass;
+use super::cookie::{Cookie, FETCHED_FROM};
+use super::pass::{Issued, Pass, Recognised};
 use super::refusal::Refusal;
 
 /// Where the page puts the token of its pass.
@@ -60,7 +61,7 @@ pub(super) struct Host {
 
 impl Host {
     /// Reads a `Host` header. Nothing but a plain name or address and a port is a host.
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         let (name, port) = match bracketed {
             Some((name, rest)) => {
@@ -85,13 +86,13 @@ impl Host {
             || self.name.parse::<Ipv6Addr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// The name of our cookie under this host. Browsers share cookies between the ports of one
-    /// host, so the port is part of it: two gateways on one machine do not log each other out.
-    pub(super) fn cookie_name(&self) -> String {
-        match self.port {
-            Some(port) => format!("talaria-login-{port}"),
-            None => "talaria-login".into(),
-        }
+    /// Whether a browser takes it for the machine that it runs on, whatever it is here.
+    pub(super) fn is_own_machine(&self) -> bool {
+        self.is_loopback() || self.name.ends_with(".localhost")
+    }
+
+    pub(super) fn port(&self) -> Option<u16> {
+        self.port
     }
 }
 
@@ -135,12 +136,17 @@ pub(super) async fn guard(
         false => Cached::AsItSays,
     };
     let mut response = match admit(&site, request.uri(), request.method(), request.headers()) {
-        Ok((host, pass)) => {
-            request.extensions_mut().insert(host);
+        Ok(Admitted { cookie, pass, prolonged }) => {
+            request.extensions_mut().insert(cookie);
             if let Some(pass) = pass {
                 request.extensions_mut().insert(pass);
             }
-            next.run(request).await
+            let mut response = next.run(request).await;
+            if let Some(prolonged) = prolonged {
+                // What has just been logged out stays so.
+                response.headers_mut().entry(header::SET_COOKIE).or_insert(prolonged);
+            }
+            response
         }
         Err(refusal) => refusal.into_response(),
     };
@@ -148,12 +154,21 @@ pub(super) async fn guard(
     response
 }
 
+/// What is known of a request that was let through.
+struct Admitted {
+    /// The cookie that its pass came in, or that a login by it gets.
+    cookie: Cookie,
+    pass: Option<Pass>,
+    /// The same pass for longer, when it is time.
+    prolonged: Option<HeaderValue>,
+}
+
 fn admit(
     site: &Site,
     uri: &Uri,
     method: &Method,
     headers: &HeaderMap,
-) -> Result<(Host, Option<Pass>), Refusal> {
+) -> Result<Admitted, Refusal> {
     let host = host(uri, headers).filter(|host| site.hosts.serve(host));
     let host = host.ok_or(Refusal::WrongHost)?;
     if !canonical(uri.path()) {
@@ -166,25 +181,30 @@ fn admit(
         return Err(Refusal::UnknownType);
     }
     let needs = needs(method, uri.path());
+    let stranger = || {
+        let cookie = Cookie::to_give(&host, headers);
+        Ok(Admitted { cookie, pass: None, prolonged: None })
+    };
     if needs == Needs::Nothing {
-        return Ok((host, None));
+        return stranger();
     }
     from_own_page(headers)?;
     if needs == Needs::OwnPage {
-        return Ok((host, None));
+        return stranger();
     }
-    let name = host.cookie_name();
-    let pass = cookies(headers)
-        .filter(|(key, _)| *key == name)
-        .find_map(|(_, value)| site.passes.recognise(value))
-        .ok_or(Refusal::LoginNeeded)?;
+    let recognised = Cookie::that_count(&host, headers).into_iter().find_map(|cookie| {
+        let recognised = cookie.values(headers).find_map(|value| site.passes.recognise(value));
+        recognised.map(|recognised| (cookie, recognised))
+    });
+    let (cookie, Recognised { pass, prolonged }) = recognised.ok_or(Refusal::LoginNeeded)?;
     if needs == Needs::PassAndToken {
         let token = only(headers, &TOKEN_HEADER).unwrap_or_default();
         if !site.passes.token_fits(&pass, token) {
             return Err(Refusal::Forbidden("the request does not carry this page's token"));
         }
     }
-    Ok((host, Some(pass)))
+    let prolonged = prolonged.map(|Issued { value, lasts }| cookie.set(&value, lasts));
+    Ok(Admitted { cookie, pass: Some(pass), prolonged })
 }
 
 /// The one host a request names. A second, different one would let two readers disagree.
@@ -223,30 +243,20 @@ fn from_own_page(headers: &HeaderMap) -> Result<(), Refusal> {
             return Err(FOREIGN);
         }
     }
-    let site = HeaderName::from_static("sec-fetch-site");
-    if headers.contains_key(&site) && !matches!(only(headers, &site), Some("same-origin" | "none"))
-    {
+    let site = only(headers, &FETCHED_FROM);
+    if headers.contains_key(&FETCHED_FROM) && !matches!(site, Some("same-origin" | "none")) {
         return Err(FOREIGN);
     }
     Ok(())
 }
 
 /// The value of a header that appears exactly once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),
         _ => None,
     }
-}
-
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
-    headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
 }
 
 /// Whether a browser may keep an answer.

@@ -58,15 +58,15 @@ pub fn mint_login(folder: &Path) -> io::Result<String> {
 /// Ends every login of the web account that keeps its files in `folder`, and every token, while no gateway
 /// serves it. The next one that does begins with a key of its own.
 pub fn end_logins(folder: &Path) -> io::Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
     forget(&folder.join(KEY))?;
     match fs::remove_dir_all(folder.join(LOGINS)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    match sync_folder(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        synced => synced,
-    }
+    sync_folder(folder)
 }
 
 /// What became of a login.
@@ -238,5 +238,15 @@ mod tests {
         forget(&token).unwrap();
         fs::create_dir(&token).unwrap();
         assert!(forget(&token).is_err());
+    }
+
+    #[test]
+    fn logins_that_cannot_be_ended_are_said() {
+        let folder = tempfile::tempdir().unwrap();
+        end_logins(&folder.path().join("nothing")).unwrap();
+        end_logins(folder.path()).unwrap();
+        // No folder, so that nothing in it can be removed.
+        fs::write(folder.path().join(LOGINS), "").unwrap();
+        assert!(end_logins(folder.path()).is_err());
     }
 }

@@ -5,6 +5,7 @@
 //! Who is let in elsewhere is decided at the desk, which the gateway lends to the operator's own pages.
 
 mod assets;
+mod cookie;
 mod encode;
 mod feed;
 mod files;
@@ -66,7 +67,8 @@ pub struct Web;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Days until a browser has to log in again, from 1 to 365.
+    /// Days until a browser has to log in again, from 1 to 365. One that is not used for a week has to
+    /// sooner.
     #[schemars(range(min = 1, max = 365))]
     pub session_days: u32,
 }

@@ -1,7 +1,8 @@
 //! The pass a browser carries after login: a signed cookie, and the token against forged requests
 //! that belongs to it.
 //!
-//! A pass is not stored anywhere, so it survives a restart. Replacing the key ends every pass.
+//! A pass is not stored anywhere, so it survives a restart. Replacing the key ends every pass. One that
+//! is used is handed out again for longer, so that nothing has to be written down about when that was.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,15 +25,40 @@ type Key = [u8; 32];
 pub(super) const KEY: &str = "login.key";
 
 const ID: usize = 16;
-const EXPIRY: usize = 8;
+const MOMENT: usize = 8;
+const SIGNED: usize = ID + 2 * MOMENT;
 const TAG: usize = 32;
+
+/// A pass that was not used for so long has ended.
+const IDLE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How often a pass that is used is handed out for longer.
+const PROLONGED_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Proof that a browser has logged in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pass {
     id: [u8; ID],
-    /// When it ends.
-    pub(super) expires: Timestamp,
+    /// When it ends, however much it is used.
+    expires: Timestamp,
+    /// When it ends as it is.
+    pub(super) until: Timestamp,
+}
+
+/// A pass as a browser gets it.
+pub(super) struct Issued {
+    /// What the cookie holds.
+    pub(super) value: String,
+    /// How long that is good for.
+    pub(super) lasts: Duration,
+}
+
+/// A pass that was shown to us.
+pub(super) struct Recognised {
+    pub(super) pass: Pass,
+    /// The same one for longer, when it is time. It is signed with the key that recognised it: whoever
+    /// replaces that key meanwhile ends this one, too.
+    pub(super) prolonged: Option<Issued>,
 }
 
 /// Issues passes and recognises them.
@@ -61,39 +87,48 @@ impl Passes {
         Ok(Self { path, lifetime, clock, key, revoked })
     }
 
-    /// A pass for a browser that has just proved itself, and its cookie value.
-    pub(super) fn issue(&self) -> (Pass, String) {
-        let pass = Pass { id: rand::random(), expires: self.clock.now() + self.lifetime };
-        let mut value = Vec::with_capacity(ID + EXPIRY + TAG);
-        value.extend(pass.id);
-        value.extend(pass.expires.as_millis().to_be_bytes());
-        let tag = self.mac(b"login", &value).finalize().into_bytes();
-        value.extend(tag);
-        (pass, BASE64_URL_SAFE_NO_PAD.encode(value))
+    /// A pass for a browser that has just proved itself.
+    pub(super) fn issue(&self) -> Issued {
+        let now = self.clock.now();
+        let expires = now + self.lifetime;
+        let until = expires.min(now + IDLE);
+        sealed(&self.key(), &Pass { id: rand::random(), expires, until }, now)
     }
 
     /// The pass in a cookie value, if we issued it under the present key and it has not ended.
-    pub(super) fn recognise(&self, cookie: &str) -> Option<Pass> {
+    pub(super) fn recognise(&self, cookie: &str) -> Option<Recognised> {
+        let key = self.key();
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cookie).ok()?;
-        let (signed, tag) = bytes.split_at_checked(ID + EXPIRY)?;
-        self.mac(b"login", signed).verify_slice(tag).ok()?;
-        let (id, expires) = signed.split_at(ID);
-        let expires = Timestamp::from_millis(i64::from_be_bytes(expires.try_into().ok()?));
-        let pass = Pass { id: id.try_into().ok()?, expires };
-        (self.clock.now() < pass.expires).then_some(pass)
+        let (signed, tag) = bytes.split_at_checked(SIGNED)?;
+        mac(&key, b"login", signed).verify_slice(tag).ok()?;
+        let (id, moments) = signed.split_at(ID);
+        let (expires, until) = moments.split_at(MOMENT);
+        let moment =
+            |bytes: &[u8]| Some(Timestamp::from_millis(i64::from_be_bytes(bytes.try_into().ok()?)));
+        let (expires, until) = (moment(expires)?, moment(until)?);
+        let pass = Pass { id: id.try_into().ok()?, expires, until };
+        let now = self.clock.now();
+        if now >= pass.until {
+            return None;
+        }
+        let longer = Pass { until: pass.expires.min(now + IDLE), ..pass };
+        let gained = longer.until.since(pass.until);
+        let is_time =
+            gained >= PROLONGED_EVERY || (longer.until == pass.expires && !gained.is_zero());
+        Some(Recognised { pass, prolonged: is_time.then(|| sealed(&key, &longer, now)) })
     }
 
     /// The token that requests under this pass must carry in a header, where no other site can put
     /// it.
     pub(super) fn token(&self, pass: &Pass) -> String {
-        BASE64_URL_SAFE_NO_PAD.encode(self.mac(b"token", &pass.id).finalize().into_bytes())
+        BASE64_URL_SAFE_NO_PAD.encode(mac(&self.key(), b"token", &pass.id).finalize().into_bytes())
     }
 
     /// Whether a header carries the token of this pass.
     pub(super) fn token_fits(&self, pass: &Pass, token: &str) -> bool {
         BASE64_URL_SAFE_NO_PAD
             .decode(token)
-            .is_ok_and(|token| self.mac(b"token", &pass.id).verify_slice(&token).is_ok())
+            .is_ok_and(|token| mac(&self.key(), b"token", &pass.id).verify_slice(&token).is_ok())
     }
 
     /// Ends every pass.
@@ -108,21 +143,29 @@ impl Passes {
         self.revoked.subscribe()
     }
 
-    /// How long a pass lasts.
-    pub(super) fn lifetime(&self) -> Duration {
-        self.lifetime
+    fn key(&self) -> Key {
+        *self.key.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn mac(&self, purpose: &[u8], bytes: &[u8]) -> Hmac<Sha256> {
-        let key = self.key.read().unwrap_or_else(PoisonError::into_inner);
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&*key).expect("HMAC takes a key of any length");
-        // The purpose keeps a tag that was made for one use from being valid for another.
-        mac.update(purpose);
-        mac.update(&[0]);
-        mac.update(bytes);
-        mac
-    }
+/// A pass, signed.
+fn sealed(key: &Key, pass: &Pass, now: Timestamp) -> Issued {
+    let mut value = Vec::with_capacity(SIGNED + TAG);
+    value.extend(pass.id);
+    value.extend(pass.expires.as_millis().to_be_bytes());
+    value.extend(pass.until.as_millis().to_be_bytes());
+    let tag = mac(key, b"login", &value).finalize().into_bytes();
+    value.extend(tag);
+    Issued { value: BASE64_URL_SAFE_NO_PAD.encode(value), lasts: pass.until.since(now) }
+}
+
+fn mac(key: &Key, purpose: &[u8], bytes: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
+    // The purpose keeps a tag that was made for one use from being valid for another.
+    mac.update(purpose);
+    mac.update(&[0]);
+    mac.update(bytes);
+    mac
 }
 
 /// Makes a folder that only this user can enter.

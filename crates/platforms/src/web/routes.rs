@@ -12,8 +12,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use talaria_platform::{Peer, Visit};
 
-use super::guard::Host;
+use super::cookie::Cookie;
 use super::login::{Login, Notice};
+use super::pass::Issued;
 use super::refusal::Refusal;
 use super::{Site, assets, files, guard, people, read, say, stream};
 
@@ -59,7 +60,7 @@ struct Credential {
 
 async fn login(
     State(site): State<Arc<Site>>,
-    Extension(host): Extension<Host>,
+    Extension(cookie): Extension<Cookie>,
     peer: Option<Extension<Peer>>,
     Input(Credential { token }): Input<Credential>,
 ) -> Result<Response, Refusal> {
@@ -75,18 +76,14 @@ async fn login(
             return Err(Refusal::TooOften(wait));
         }
     }
-    let (_, value) = site.passes.issue();
-    let name = host.cookie_name();
-    let seconds = site.passes.lifetime().as_secs();
-    Ok(with_cookie(&format!(
-        "{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict"
-    )))
+    let Issued { value, lasts } = site.passes.issue();
+    Ok(with_cookie(cookie.set(&value, lasts)))
 }
 
 /// Ends every login. A pass is not stored, so there is no way to end only one.
 async fn logout(
     State(site): State<Arc<Site>>,
-    Extension(host): Extension<Host>,
+    Extension(cookie): Extension<Cookie>,
 ) -> Result<Response, Refusal> {
     site.passes.revoke_all().map_err(|error| {
         tracing::error!(%error, "the login key could not be replaced");
@@ -94,12 +91,10 @@ async fn logout(
     })?;
     // Every login has ended, whether that can be written down or not.
     let _ = site.record(Visit::LoggedOut).await;
-    let name = host.cookie_name();
-    Ok(with_cookie(&format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")))
+    Ok(with_cookie(cookie.remove()))
 }
 
-fn with_cookie(cookie: &str) -> Response {
-    let cookie = HeaderValue::from_str(cookie).expect("name, base64 and attributes are ASCII");
+fn with_cookie(cookie: HeaderValue) -> Response {
     (StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response()
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn events(
 ) -> Result<impl IntoResponse, Refusal> {
     let seat = site.feed.seat().ok_or(Refusal::TryAgain("too many pages are open"))?;
     let listener = Listener {
-        expired: site.clock.sleep(pass.expires.since(site.clock.now())),
+        expired: site.clock.sleep(pass.until.since(site.clock.now())),
         revoked: site.passes.revoked(),
         drafts_seen: 0,
         ready: VecDeque::from([encoded(&PageEvent::Hello)]),

@@ -612,3 +612,12 @@ fn who_may_not_try_now_may_not_after_going_back_and_the_later_lock_holds() {
     let answer = book.said((&who("eve"), &here()), &code.0, Strangers::Pair, chance(6), at(4));
     assert_eq!(answer, Answer::Silence(Silence::Barred));
 }
+
+#[test]
+fn what_was_typed_is_compared_and_neither_printed_nor_written() {
+    let typed = TypedCode::new("ABCD-EFGH");
+    assert_eq!(typed.expose(), "ABCD-EFGH");
+    assert_eq!(format!("{typed:?}"), "TypedCode(…)");
+    assert_eq!(serde_json::to_string(&typed).unwrap(), "\"\"");
+    assert_eq!(serde_json::from_str::<TypedCode>("\"x\"").unwrap().expose(), "x");
+}

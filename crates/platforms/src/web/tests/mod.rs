@@ -318,6 +318,11 @@ fn posting(path: &str, body: &impl Serialize) -> Request<Body> {
         .unwrap()
 }
 
+fn with(mut request: Request<Body>, name: &'static str, value: &str) -> Request<Body> {
+    request.headers_mut().insert(name, value.parse().unwrap());
+    request
+}
+
 fn at(chat: &'static str) -> Address {
     let chat = Chat { id: ChatId::literal(chat), kind: ChatKind::Dm };
     Address { account: AccountId::literal("web"), chat, thread: None }
