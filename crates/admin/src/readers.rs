@@ -86,11 +86,19 @@ mod tests {
         }
         let peer = |address: &str| Some(Peer::of(address.parse().expect("an address")));
         let (here, elsewhere) = (peer("127.0.0.1"), peer("192.0.2.1"));
-        for host in ["localhost:8420", "127.0.0.1:8420", "[::1]:8420", "localhost", "127.0.0.1"] {
+        for host in
+            ["localhost:8420", "127.0.0.1:8420", "[::1]:8420", "localhost", "127.0.0.1", "[::1]"]
+        {
             assert!(is_local(here, &[("host", host)]), "{host}");
             assert!(!is_local(elsewhere, &[("host", host)]), "{host}");
         }
-        for host in ["evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", ""] {
+        for host in [
+            "evil.example",
+            "localhost.evil.example:80",
+            "127.0.0.1.evil.example",
+            "localhost:x",
+            "",
+        ] {
             assert!(!is_local(here, &[("host", host)]), "{host}");
         }
         assert!(!is_local(here, &[]));
