@@ -203,24 +203,22 @@ fn a_changed_byte_is_never_restored() {
     let changed = place.file("changed");
     let unpacked = |bytes: &[u8]| {
         let mut text = Vec::new();
-        GzDecoder::new(bytes).read_to_end(&mut text).expect("is a stream");
-        text
+        GzDecoder::new(bytes).read_to_end(&mut text).map(|_| text).ok()
     };
-    let plain = unpacked(&whole);
+    let plain = unpacked(&whole).expect("is a stream");
     let mut refused = 0;
     // The first ten bytes are gzip's own header: a time and a system mean nothing.
-    for at in (10..whole.len()).step_by(whole.len() / 97) {
+    for at in (10..whole.len()).step_by(whole.len() / 150) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x20;
         fs::write(&changed, &bytes).expect("writes");
-        match verify(&place.home, &changed) {
-            Err(_) => refused += 1,
-            // Some bits of a stream mean nothing, such as the length of a code that is not used, and a run of
-            // zeros can be told in several ways.
-            Ok(_) => assert!(unpacked(&bytes) == plain, "byte {at}"),
-        }
+        // Some bits of a stream mean nothing, such as the length of a code that is not used, and a run of
+        // zeros can be told in several ways.
+        let is_the_same = unpacked(&bytes).as_ref() == Some(&plain);
+        assert_eq!(verify(&place.home, &changed).is_ok(), is_the_same, "byte {at}");
+        refused += u32::from(!is_the_same);
     }
-    assert!(refused > 70, "only {refused} changes were noticed");
+    assert!(refused > 80, "only {refused} changes were noticed");
 }
 
 /// Writes a backup of our own making. Each member is a name, a kind and a text.
