@@ -10,7 +10,7 @@ use talaria_model::{
 };
 use tokio::sync::{mpsc, watch};
 
-use crate::Situation;
+use crate::{AsksFirst, Situation};
 
 /// Something that can take a turn.
 pub trait Agent: Send + Sync {
@@ -54,6 +54,8 @@ pub struct Turn {
     pub attended: Attended,
     /// Which tools may be used in this person's name.
     pub tools: Permitted,
+    /// Where else messages may be sent in this person's name.
+    pub elsewhere: Elsewhere,
 }
 
 /// Which tools may be used in somebody's name. Asked when they are offered to the model and again whenever
@@ -84,6 +86,49 @@ impl fmt::Debug for Permitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Permitted")
     }
+}
+
+/// Where messages may be sent in somebody's name, besides the chat in which they are answered. Looked up
+/// whenever one is about to be, because what somebody may do can change in between.
+#[derive(Clone)]
+pub struct Elsewhere(Arc<dyn Fn() -> Vec<Destination> + Send + Sync>);
+
+impl Elsewhere {
+    /// Where this says.
+    pub fn by(places: impl Fn() -> Vec<Destination> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(places))
+    }
+
+    /// All of these places.
+    pub fn places(&self) -> Vec<Destination> {
+        self.0()
+    }
+}
+
+/// Nowhere.
+impl Default for Elsewhere {
+    fn default() -> Self {
+        Self::by(Vec::new)
+    }
+}
+
+impl fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Elsewhere")
+    }
+}
+
+/// A chat that messages may be sent to by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// As people and the model call it.
+    pub name: String,
+    /// What it is, for the model.
+    pub about: Option<String>,
+    /// Where it is.
+    pub to: Address,
+    /// Whether a person is asked before anything is sent there.
+    pub asks: AsksFirst,
 }
 
 /// Whether a turn is handed all that was said before.

@@ -24,7 +24,9 @@ mod voice;
 
 pub use budget::{Automatic, Budget};
 pub use builtin::{BuiltIn, Settings};
-pub use contract::{Agent, Events, History, Permitted, Preview, Running, Turn};
+pub use contract::{
+    Agent, Destination, Elsewhere, Events, History, Permitted, Preview, Running, Turn,
+};
 pub use emit::{Emitter, events};
 pub use llm::{
     Delta, Deltas, FinishReason, Models, NoModel, Part, Prompt, PromptMessage, Provider,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use talaria_model::{Address, CallId, FileRef, Sender, TurnId};
+use talaria_model::{Address, CallId, FileRef, Sender, Sending, TurnId};
 
-use crate::ToolSpec;
+use crate::{Elsewhere, ToolSpec};
 
 /// Something the agent can call.
 #[async_trait]
@@ -19,10 +19,10 @@ pub trait Tool: Send + Sync {
     /// What a second start of the same call would do.
     fn effect(&self) -> EffectClass;
 
-    /// Whether a person must be asked before it is called with these arguments. It is asked twice, before
-    /// the person is and before the call is made, and must say the same unless something has changed. An
-    /// error is the result of the call.
-    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError>;
+    /// Whether a person must be asked before it is called with these arguments, in the name of the person in
+    /// `scope`. It is asked twice, before the person is and before the call is made, and must say the same
+    /// unless something has changed. An error is the result of the call.
+    fn gravity(&self, arguments: &Value, scope: &ToolScope) -> Result<Gravity, ToolError>;
 
     /// Does it, in the name of the person in `scope`.
     async fn call(&self, arguments: Value, scope: ToolScope) -> Result<ToolOutput, ToolError>;
@@ -87,6 +87,8 @@ pub struct ToolScope {
     pub from: Sender,
     /// The conversation.
     pub at: Address,
+    /// Where else messages may be sent in the person's name.
+    pub elsewhere: Elsewhere,
 }
 
 /// What a tool gives back.
@@ -96,6 +98,16 @@ pub struct ToolOutput {
     pub text: String,
     /// Files that go to the person with the answer.
     pub files: Vec<FileRef>,
+    /// What is said in other chats by it. It becomes durable together with the result, so that a call which
+    /// is cut off has said nothing and can be made again.
+    pub sends: Vec<Sending>,
+}
+
+impl ToolOutput {
+    /// Words and nothing else.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
 }
 
 /// Why a tool gave nothing back. The text goes to the model.

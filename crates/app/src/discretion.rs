@@ -88,10 +88,10 @@ impl Tool for DiscreetTool {
         self.tool.effect()
     }
 
-    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, arguments: &Value, scope: &ToolScope) -> Result<Gravity, ToolError> {
         // What a person is asked is an event of the agent, and is mended there: what is decided by stays as
         // the tool says it.
-        self.tool.gravity(arguments).map_err(|mut error| {
+        self.tool.gravity(arguments, scope).map_err(|mut error| {
             self.mend(&mut error);
             error
         })
@@ -171,7 +171,10 @@ fn mend(event: &mut AgentEvent, discretion: &Discretion) {
         AgentEvent::Stepped { text, .. }
         | AgentEvent::Finished { text, .. }
         | AgentEvent::Compressed { text, .. } => discretion.mend(text),
-        AgentEvent::Called { output, .. } => discretion.mend(output),
+        AgentEvent::Called { output, sends, .. } => {
+            discretion.mend(output);
+            sends.iter_mut().for_each(|sending| discretion.mend(&mut sending.text));
+        }
         AgentEvent::NotCompressed { why, .. } => discretion.mend(why),
         AgentEvent::Failed { failure, said, .. } => {
             discretion.mend(said);
@@ -187,11 +190,11 @@ fn mend(event: &mut AgentEvent, discretion: &Discretion) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use talaria_agent::{Danger, Wraps};
+    use talaria_agent::{Danger, Elsewhere, Wraps};
     use talaria_config::{Sources, load};
     use talaria_model::{
-        AccountId, Address, Chat, ChatId, ChatKind, Cost, Sender, SenderId, SessionId, TurnId,
-        Usage,
+        AccountId, Address, Chat, ChatId, ChatKind, Cost, Sender, SenderId, Sending, SessionId,
+        TurnId, Usage,
     };
 
     const CANARY: &str = "canary-5d41402abc4b2a76";
@@ -204,6 +207,14 @@ mod tests {
         // What is learned later does not make it forget.
         discretion.learn(&load(Sources::default(), talaria_platforms::ALL).unwrap());
         discretion
+    }
+
+    fn place() -> Address {
+        Address {
+            account: AccountId::literal("main"),
+            chat: Chat { id: ChatId::literal("home"), kind: ChatKind::Dm },
+            thread: None,
+        }
     }
 
     struct Leak;
@@ -224,7 +235,7 @@ mod tests {
         fn effect(&self) -> EffectClass {
             EffectClass::Queryable
         }
-        fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+        fn gravity(&self, arguments: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
             match arguments {
                 Value::Null => Ok(danger()),
                 _ => Err(ToolError::Failed(CANARY.into())),
@@ -232,13 +243,13 @@ mod tests {
         }
         async fn call(&self, arguments: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {
             match arguments {
-                Value::Null => Ok(ToolOutput { text: format!("it is {CANARY}"), files: vec![] }),
+                Value::Null => Ok(ToolOutput::text(format!("it is {CANARY}"))),
                 Value::Bool(_) => Err(ToolError::Arguments(CANARY.into())),
                 _ => Err(ToolError::Failed(CANARY.into())),
             }
         }
         async fn outcome(&self, _: &CallId) -> Result<Option<ToolOutput>, ToolError> {
-            Ok(Some(ToolOutput { text: CANARY.into(), files: vec![] }))
+            Ok(Some(ToolOutput::text(CANARY)))
         }
     }
 
@@ -246,20 +257,18 @@ mod tests {
     async fn a_tool_gives_no_secret_back() {
         let tool = DiscreetTool { tool: Arc::new(Leak), discretion: discretion() };
         assert_eq!(tool.spec().name, "leak");
-        assert_eq!(tool.gravity(&Value::Null).unwrap(), danger(), "asked about as it is");
-        let error = tool.gravity(&Value::Bool(true)).unwrap_err();
-        assert!(!error.to_string().contains(CANARY), "{error}");
         let call = CallId::literal("c1");
         let scope = || ToolScope {
             call: call.clone(),
             turn: TurnId { session: SessionId::literal("s1"), number: 1 },
             from: Sender::new(SenderId::literal("alice")),
-            at: Address {
-                account: AccountId::literal("main"),
-                chat: Chat { id: ChatId::literal("home"), kind: ChatKind::Dm },
-                thread: None,
-            },
+            at: place(),
+            elsewhere: Elsewhere::default(),
         };
+        let asked = tool.gravity(&Value::Null, &scope()).unwrap();
+        assert_eq!(asked, danger(), "asked about as it is");
+        let error = tool.gravity(&Value::Bool(true), &scope()).unwrap_err();
+        assert!(!error.to_string().contains(CANARY), "{error}");
         let output = tool.call(Value::Null, scope()).await.unwrap();
         assert_eq!(output.text, "it is (hidden)");
         for arguments in [Value::Bool(true), Value::String("x".into())] {
@@ -326,7 +335,15 @@ mod tests {
                 call: CallId::literal("c1"),
                 output: text(),
                 files: vec![],
+                sends: vec![],
                 failed: true,
+            },
+            AgentEvent::Called {
+                call: CallId::literal("c2"),
+                output: String::new(),
+                files: vec![],
+                sends: vec![Sending { to: place(), text: text() }],
+                failed: false,
             },
             AgentEvent::Compressed { after: 0, upto: 1, text: text(), usage, cost },
             AgentEvent::NotCompressed { why: text(), usage, cost },

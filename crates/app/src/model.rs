@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use talaria_agent::tools::{Ask, DemoFile, DemoLaunch, RunProgram, SessionSearch};
+use talaria_agent::tools::{Ask, DemoFile, DemoLaunch, RunProgram, SendMessage, SessionSearch};
 use talaria_agent::{
     Agent, Attachments, Automatic, Budget, BuiltIn, Models, Prefixes, Recall, Refused, Roots,
     Settings, Sight, Toolbox,
@@ -178,8 +178,10 @@ pub(crate) fn agent(
     models: Arc<Switchboard>,
     equipment: &Equipment,
 ) -> Arc<dyn Agent> {
-    let mut toolbox =
-        Toolbox::default().with(Ask).with(SessionSearch::new(equipment.recall.clone()));
+    let mut toolbox = Toolbox::default()
+        .with(Ask)
+        .with(SendMessage)
+        .with(SessionSearch::new(equipment.recall.clone()));
     if choice.chain.first.wire == Wire::Demo {
         toolbox = toolbox.with(DemoFile::new(equipment.attachments.clone())).with(DemoLaunch);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use talaria_agent::tools::{Ask, DemoFile, DemoLaunch, RunProgram, SessionSearch};
+use talaria_agent::tools::{Ask, DemoFile, DemoLaunch, RunProgram, SendMessage, SessionSearch};
 use talaria_config::{BudgetSettings, Config, Dollars, Loaded, RoleSettings};
 use talaria_model::{AccountId, SenderId, Timestamp};
 use talaria_providers::{Chain, Pricing};
@@ -13,8 +13,14 @@ use talaria_session::budget::{Budget, Budgets, Day};
 use talaria_session::{COMMANDS, Person, Role};
 
 /// Every tool that there can be.
-const TOOLS: [&str; 5] =
-    [Ask::NAME, SessionSearch::NAME, RunProgram::NAME, DemoFile::NAME, DemoLaunch::NAME];
+const TOOLS: [&str; 6] = [
+    Ask::NAME,
+    SessionSearch::NAME,
+    SendMessage::NAME,
+    RunProgram::NAME,
+    DemoFile::NAME,
+    DemoLaunch::NAME,
+];
 
 /// Who the senders on an account are.
 pub(crate) fn of_account(config: &Config, account: &AccountId) -> BTreeMap<SenderId, Arc<Person>> {
@@ -42,6 +48,7 @@ fn of_role(name: &str, settings: &RoleSettings) -> Role {
         commands: settings.commands(),
         tools: names(&settings.tools),
         models: names(&settings.models),
+        destinations: names(&settings.destinations),
         budget: settings.budget.as_ref().map(budget),
     }
 }

@@ -117,7 +117,7 @@ pub(crate) async fn apply(desk: &Desk) -> Result<api::Reloaded, String> {
     desk.finds_wrong(None);
     let ReadAgain { loaded, changes, choice, switchboard, sources } = read;
     desk.butler.set_models(switchboard.clone());
-    desk.butler.set_platforms(loaded.config());
+    desk.butler.set_places(loaded.config());
     let agent = model::agent(loaded.config(), &choice, switchboard, &desk.equipment);
     desk.gateway.set_agent(agent);
     let (before, after) = (desk.model(), model::name(&choice.chain));

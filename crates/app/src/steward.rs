@@ -5,8 +5,11 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
 use async_trait::async_trait;
 use talaria_admin::{Operator, api};
+use talaria_agent::{AsksFirst, Destination};
 use talaria_clock::Clock;
-use talaria_config::{AccountSettings, Config, QuickSettings, words};
+use talaria_config::{
+    AccountSettings, AskBefore, Config, DestinationSettings, QuickSettings, words,
+};
 use talaria_gateway::Steward;
 use talaria_model::{AccountId, Address, Ids};
 use talaria_providers::{Switchboard, Wire};
@@ -26,6 +29,7 @@ pub(crate) struct Butler {
     homes: Homes,
     paused: PausedAccounts,
     platforms: RwLock<BTreeMap<AccountId, (&'static str, Ids)>>,
+    destinations: RwLock<Vec<Destination>>,
     models: RwLock<Arc<Switchboard>>,
     /// The words of each command that runs a program.
     programs: BTreeMap<String, Vec<String>>,
@@ -56,6 +60,7 @@ impl Butler {
             homes,
             paused,
             platforms: RwLock::new(platforms(config)),
+            destinations: RwLock::new(destinations(config)),
             models: RwLock::new(models),
             programs: programs.collect(),
             running: Semaphore::new(PROGRAMS),
@@ -69,9 +74,10 @@ impl Butler {
         let _ = self.desk.set(Arc::downgrade(desk));
     }
 
-    /// These are the accounts from here on.
-    pub(crate) fn set_platforms(&self, config: &Config) {
+    /// These are the accounts from here on, and the chats that messages are sent to.
+    pub(crate) fn set_places(&self, config: &Config) {
         *self.platforms.write().unwrap_or_else(PoisonError::into_inner) = platforms(config);
+        *self.destinations.write().unwrap_or_else(PoisonError::into_inner) = destinations(config);
     }
 
     /// Leaves these accounts alone until they are let go.
@@ -122,6 +128,10 @@ impl Steward for Butler {
             Some(talaria_agent::Home { at, name: None, ids, platform: platform.to_owned() })
         };
         self.homes.all().into_iter().filter_map(known).collect()
+    }
+
+    fn destinations(&self) -> Vec<Destination> {
+        self.destinations.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn set_home(&self, at: &Address) -> Result<(), String> {
@@ -182,6 +192,22 @@ impl Steward for Butler {
         let redact = |text: String| desk.redact(&text);
         quick::run(&Job::quick(words), self.clock.as_ref()).await.map(redact).map_err(redact)
     }
+}
+
+/// The chats that messages are sent to by a name.
+fn destinations(config: &Config) -> Vec<Destination> {
+    let place = |(name, settings): (&String, &DestinationSettings)| {
+        Some(Destination {
+            name: name.clone(),
+            about: settings.about.clone(),
+            to: settings.address()?,
+            asks: match settings.ask {
+                AskBefore::Always => AsksFirst::Yes,
+                AskBefore::Never => AsksFirst::No,
+            },
+        })
+    };
+    config.destinations.iter().filter_map(place).collect()
 }
 
 /// Which platform each account is on.

@@ -15,6 +15,7 @@ mod apart;
 mod approvals;
 mod conventions;
 mod conversations;
+mod destinations;
 mod dotenv;
 mod edit;
 mod environment;
@@ -48,6 +49,7 @@ pub use conversations::{
     AfterStop, CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
     QuickWho, ResetMode, ResetOverride, ResetSettings, SessionSettings, words,
 };
+pub use destinations::DestinationSettings;
 pub use dotenv::put_variable;
 pub use edit::{Put, Unwritable, put_in_account};
 pub use environment::{Environment, Variable};

@@ -20,7 +20,7 @@ use crate::show::Shown;
 use crate::single::quote;
 use crate::source::{SourceFile, Sources};
 use crate::yaml::{Body, Node, parse_file};
-use crate::{access, conventions, dotenv, people, settings};
+use crate::{access, conventions, destinations, dotenv, people, settings};
 
 /// A configuration that was read and found right. It does not change; [`Loaded::reload`] makes
 /// another one.
@@ -220,6 +220,7 @@ fn compose(
         }
     }
     people::check(&config, &origins, &mut verdict);
+    destinations::check(&config, &origins, &mut verdict);
     problems.extend(verdict.problems);
     warnings.extend(verdict.warnings);
     match problems.is_empty() {

@@ -49,6 +49,11 @@ pub struct RoleSettings {
     #[schemars(extend("x-applies" = "live"))]
     pub models: Option<Vec<String>>,
 
+    /// The only chats that messages may be sent to for them: names from `destinations`, or of accounts, whose
+    /// homes are meant. When it is not set, all for administrators and none for others.
+    #[schemars(extend("x-applies" = "live"))]
+    pub destinations: Option<Vec<String>>,
+
     /// How much each of them may spend in a day, in place of `budgets.person`.
     #[schemars(extend("x-applies" = "live"))]
     pub budget: Option<BudgetSettings>,

@@ -19,6 +19,7 @@ use crate::conversations::{
     CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
     ResetOverride, ResetSettings, SessionSettings,
 };
+use crate::destinations::DestinationSettings;
 use crate::people::{BudgetsSettings, PersonSettings, RoleSettings};
 use crate::speaking::{
     DisplayOverride, DisplaySettings, ReplyToMode, StreamingOverride, StreamingSettings,
@@ -89,6 +90,11 @@ pub struct Config {
     /// What people are to you, by a name of your choice, and what that grants.
     #[schemars(extend("x-applies" = "live"))]
     pub roles: BTreeMap<String, RoleSettings>,
+
+    /// Chats that people may have messages sent to, by a name of your choice. Administrators may to all of
+    /// them, others where their role names them. The home of each account is one, by the account's name.
+    #[schemars(extend("x-applies" = "live"))]
+    pub destinations: BTreeMap<String, DestinationSettings>,
 
     /// How much may be spent in a day. A day begins at midnight where `timezone` says.
     #[schemars(extend("x-applies" = "live"))]
@@ -182,6 +188,7 @@ impl Default for Config {
             access: AccessSettings::default(),
             people: BTreeMap::new(),
             roles: BTreeMap::new(),
+            destinations: BTreeMap::new(),
             budgets: BudgetsSettings::default(),
             agent: AgentSettings::default(),
             approvals: ApprovalSettings::default(),

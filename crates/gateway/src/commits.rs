@@ -41,7 +41,7 @@ pub(crate) fn of(shared: &Shared, next: &Session, effects: &[Effect]) -> Commit 
             }
             Effect::Branch { from, to, upto } => commit.branch = Some(Branch { from, to, upto }),
             Effect::Retire { past, why } => commit.retired = Some(Retirement { past: *past, why }),
-            Effect::Post(outbound) => {
+            Effect::Post(outbound) | Effect::Send(outbound) => {
                 // Lowered here and not when it is sent, so that every part of an answer is durable,
                 // under its own id, in the commit that ends the turn.
                 commit.outbox.extend(parts(shared, outbound));

@@ -17,6 +17,7 @@ mod commits;
 mod delivery;
 mod denials;
 mod desk;
+mod destinations;
 mod door;
 mod drain;
 mod dump;

@@ -1,7 +1,7 @@
 //! The process around the gateway, as far as a conversation can ask something of it.
 
 use async_trait::async_trait;
-use talaria_agent::Home;
+use talaria_agent::{Destination, Home};
 use talaria_model::{AccountId, Address};
 use talaria_session::Pause;
 
@@ -17,6 +17,10 @@ pub trait Steward: Send + Sync {
 
     /// Where things go that nobody asked for in a chat.
     fn homes(&self) -> Vec<Home>;
+
+    /// The chats that the operator has named for messages that people have sent there. Who may is not decided
+    /// by it.
+    fn destinations(&self) -> Vec<Destination>;
 
     /// Makes a chat the place for what nobody asked for in a chat.
     async fn set_home(&self, at: &Address) -> Result<(), String>;
@@ -54,6 +58,10 @@ impl Steward for NoSteward {
     }
 
     fn homes(&self) -> Vec<Home> {
+        Vec::new()
+    }
+
+    fn destinations(&self) -> Vec<Destination> {
         Vec::new()
     }
 

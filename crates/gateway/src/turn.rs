@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use talaria_agent::{History, Permitted, Preview, Running, Situation, Turn};
+use talaria_agent::tools::SendMessage;
+use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
 use talaria_model::{
-    AgentEvent, Cost, Entry, Failure, Lasting, OutboundId, Progress, TurnId, Usage, Word,
+    AgentEvent, Cost, Entry, Failure, Lasting, OutboundId, Progress, Sending, TurnId, Usage, Word,
 };
 use talaria_session::{Person, Start};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -28,6 +29,10 @@ const STORE_REST: Duration = Duration::from_secs(1);
 
 /// Words that wait for an agent to listen.
 const WORDS: usize = 32;
+
+/// What the model is told of a message that it may not send.
+const NOT_GRANTED: &str =
+    "The person you work for may not send messages to that chat. Nothing was sent.";
 
 /// Room among them that steers leave to an answer and a stop.
 const SPARE: usize = 2;
@@ -331,6 +336,7 @@ impl InProgress {
             skills: self.start.skills.clone(),
             attended: self.start.attended,
             tools: self.permitted(),
+            elsewhere: self.elsewhere(),
         }
     }
 
@@ -346,12 +352,22 @@ impl InProgress {
     fn permitted(&self) -> Permitted {
         let (shared, from) = (self.shared.clone(), self.start.from.id.clone());
         let account = self.start.to.account.clone();
+        let elsewhere = self.elsewhere();
         Permitted::by(move |tool| {
             let account = shared.accounts.get(&account);
-            account.is_some_and(|account| {
+            let by_role = account.is_some_and(|account| {
                 account.person(&from).is_none_or(|person| person.may_use(tool))
-            })
+            });
+            by_role && (tool != SendMessage::NAME || !elsewhere.places().is_empty())
         })
+    }
+
+    /// Where messages may be sent for the one who is answered, looked up whenever one is.
+    fn elsewhere(&self) -> Elsewhere {
+        let shared = self.shared.clone();
+        let Start { from, to, standing, .. } = &self.start;
+        let (from, to, standing) = (from.clone(), to.clone(), *standing);
+        Elsewhere::by(move || crate::destinations::of(&shared, &from, &to, standing))
     }
 
     async fn read_history(&self) -> Vec<Entry> {
@@ -368,8 +384,8 @@ impl InProgress {
         }
     }
 
-    /// What an agent reports, with what the store knows of it: whether what it asks for was approved for
-    /// good. What cannot be looked up was not.
+    /// What an agent reports, as far as it is so: what it asks for was approved for good if the store knows
+    /// that, and it sends where the person may. What cannot be looked up was not approved.
     async fn known(&self, mut event: AgentEvent) -> AgentEvent {
         if let AgentEvent::Asked(question) = &mut event
             && let Some(approval) = &mut question.approval
@@ -382,7 +398,21 @@ impl InProgress {
             approval.lasting =
                 if granted { Lasting::Granted(digest) } else { Lasting::Possible(digest) };
         }
+        if let AgentEvent::Called { output, sends, failed, .. } = &mut event
+            && !sends.is_empty()
+            && !self.may_send(sends)
+        {
+            tracing::warn!(turn = %self.start.turn, "a message for a chat that nobody granted");
+            sends.clear();
+            (*output, *failed) = (NOT_GRANTED.to_owned(), true);
+        }
         event
+    }
+
+    /// Whether all of these go where they may. Whatever an agent believes, nothing else leaves.
+    fn may_send(&self, sends: &[Sending]) -> bool {
+        let places = self.elsewhere().places();
+        sends.iter().all(|sending| places.iter().any(|place| place.to == sending.to))
     }
 
     /// Shows on the message that began the turn that somebody works on it.

@@ -51,5 +51,5 @@ pub use redact::Redactor;
 pub use secret::Secret;
 pub use source::{Below, KnownBy, Source, Standing};
 pub use time::Timestamp;
-pub use turn::{AgentEvent, Answer, Attended, Failure, Steer, Task, Word, Work};
+pub use turn::{AgentEvent, Answer, Attended, Failure, Sending, Steer, Task, Word, Work};
 pub use voice::{Transcript, Understood};

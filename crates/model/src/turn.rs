@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallId, ChoiceId, Consent, Cost, Digest, FileRef, Message, Question, Sender, Seq, ToolCall,
-    Usage,
+    Address, CallId, ChoiceId, Consent, Cost, Digest, FileRef, Message, Question, Sender, Seq,
+    ToolCall, Usage,
 };
 
 /// What a turn is told while it runs.
@@ -139,6 +139,8 @@ pub enum AgentEvent {
         output: String,
         /// Files that go to the person with the answer.
         files: Vec<FileRef>,
+        /// What is to be said in other chats by it. It leaves with the result, or not at all.
+        sends: Vec<Sending>,
         /// Whether the tool says it went wrong.
         failed: bool,
     },
@@ -199,6 +201,15 @@ pub enum AgentEvent {
         /// What that cost: unknown where a model was asked and did not come to say.
         cost: Cost,
     },
+}
+
+/// Something to be said in another chat than the one in which it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sending {
+    /// Where.
+    pub to: Address,
+    /// What, in Markdown.
+    pub text: String,
 }
 
 /// Why a turn ended without an answer.

@@ -332,6 +332,17 @@ impl Authority {
         }
     }
 
+    /// Whether a message may be sent to the destination of this name for them. A role that names
+    /// destinations means these and no others, whoever has it.
+    pub fn may_send_to(&self, destination: &str) -> bool {
+        let granted = self.person.as_ref().and_then(|person| person.destinations());
+        match self.permits(Deed::SendElsewhere) {
+            Permission::Granted => granted.is_none_or(|names| names.contains(destination)),
+            Permission::ByRole => granted.is_some_and(|names| names.contains(destination)),
+            Permission::IfNamed | Permission::IfNamedOrByRole | Permission::Refused => false,
+        }
+    }
+
     /// Whether they may give a command from the configuration. That says itself who may.
     pub fn may_run(&self, quick: &QuickCommand) -> bool {
         match quick.who {
@@ -364,11 +375,13 @@ pub enum Deed {
     Redeem,
     /// Search what was said on every account of the operator.
     ReadOthers,
+    /// Have a message sent to another chat, of those that the operator has named.
+    SendElsewhere,
 }
 
 impl Deed {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Speak,
         Self::Stop,
         Self::Answer(Whose::Own),
@@ -393,6 +406,7 @@ impl Deed {
         Self::AskToPair,
         Self::Redeem,
         Self::ReadOthers,
+        Self::SendElsewhere,
     ];
 
     /// As the documentation names it.
@@ -446,6 +460,7 @@ impl Deed {
             Self::AskToPair => "get a pairing code",
             Self::Redeem => "be let in by a code",
             Self::ReadOthers => "search the operator's other conversations",
+            Self::SendElsewhere => "have a message sent to a destination",
         }
     }
 }
@@ -466,7 +481,7 @@ pub enum Permission {
     Granted,
     /// They may if the configuration names the command for everybody.
     IfNamed,
-    /// They may if their role in the configuration grants the command.
+    /// They may if their role in the configuration grants it.
     ByRole,
     /// They may if either is so.
     IfNamedOrByRole,
@@ -541,6 +556,12 @@ pub const fn permitted(surface: Surface, deed: Deed, footing: Footing, room: Roo
                 Surface::Own | Surface::Platform,
                 Admin | Listed | Paired | Guest | Stranger | Nobody,
             ) => Refused,
+        },
+        // Others read it in the operator's name.
+        Deed::SendElsewhere => match footing {
+            Operator | Admin => Granted,
+            Listed | Paired => ByRole,
+            Guest | Stranger | Nobody => Refused,
         },
     }
 }

@@ -58,6 +58,9 @@ pub enum Event {
     },
     /// Another session of the same conversation reports.
     Passed(Passed),
+    /// Something was said in the chat of this session because somebody had asked for it in another one.
+    /// Nothing is lost if it never hears of it.
+    Sent(Box<Outbound>),
     /// What belonged to this life was put away because `Session::expired` said that it is over, or
     /// because putting it away went wrong three times.
     PutAway,
@@ -186,6 +189,8 @@ pub enum Effect {
     },
     /// Deliver.
     Post(Outbound),
+    /// Deliver in a chat that is not this session's, and tell the session there.
+    Send(Outbound),
     /// Put something in the place of what was said before.
     Replace(Box<Replacement>),
     /// Something was approved for good.
@@ -260,6 +265,8 @@ pub struct Start {
     pub task: Task,
     /// Who is asking.
     pub from: Sender,
+    /// What the platform itself said of their rights.
+    pub standing: Standing,
     /// Where.
     pub to: Address,
     /// The message that began it, where its platform names it.

@@ -287,6 +287,15 @@ pub(crate) fn interrupt_note(during: During) -> String {
     )
 }
 
+/// What a turn is told of something that was said in its chat for somebody in another one.
+pub(crate) fn sent_note(text: &str) -> String {
+    let text = text.replace('"', "'").replace('[', "(").replace(']', ")");
+    format!(
+        "Since your last answer here you have sent this to this chat, because somebody asked you to in another \
+         one: \"{text}\". People may be answering it."
+    )
+}
+
 /// What the first turn of a conversation is told whose chat has skills of its own.
 pub(crate) fn skills_note(skills: &[String]) -> Option<String> {
     let names = skills.iter().take(MOST_SKILLS).map(|skill| display(skill));

@@ -27,6 +27,8 @@ pub struct Role {
     pub tools: Option<BTreeSet<String>>,
     /// The only models that they may choose, as people write them; none where all may be.
     pub models: Option<BTreeSet<String>>,
+    /// The only chats to which messages may be sent for them, by name; none where that is as for anybody.
+    pub destinations: Option<BTreeSet<String>>,
     /// What they may spend, where that is not what everybody may.
     pub budget: Option<Budget>,
 }
@@ -46,6 +48,11 @@ impl Person {
     /// The only models that they may choose; none where all may be.
     pub fn models(&self) -> Option<&BTreeSet<String>> {
         self.role.as_ref().and_then(|role| role.models.as_ref())
+    }
+
+    /// The only chats to which messages may be sent for them; none where that is as for anybody.
+    pub fn destinations(&self) -> Option<&BTreeSet<String>> {
+        self.role.as_ref().and_then(|role| role.destinations.as_ref())
     }
 }
 
@@ -79,6 +86,7 @@ mod tests {
             commands: names(&["reload"]),
             tools: tools.map(names),
             models: Some(names(&["opus"])),
+            destinations: None,
             budget: None,
         };
         let person = |role| Person { name: "Ann".into(), role: Some(Arc::new(role)) };

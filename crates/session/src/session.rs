@@ -91,6 +91,10 @@ pub struct Session {
     /// What was said to others since something was last said to us, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overheard: Vec<Overheard>,
+    /// What was said in its chat since its last turn because somebody had asked for it in another one, oldest
+    /// first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent: Vec<String>,
     /// How the people who speak in it are called, where there are several.
     #[serde(default)]
     pub speakers: Arc<Vec<Speaker>>,
@@ -495,6 +499,7 @@ impl Session {
             approved: Vec::new(),
             note: None,
             overheard: Vec::new(),
+            sent: Vec::new(),
             speakers: Arc::default(),
             acked: None,
             hushed: Vec::new(),

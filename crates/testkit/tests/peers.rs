@@ -282,6 +282,7 @@ async fn a_scripted_agent_plays_one_script_per_turn() {
         skills: Vec::new(),
         attended: Attended::Yes,
         tools: Default::default(),
+        elsewhere: Default::default(),
     };
     let mut running = agent.start(turn.clone());
     assert_eq!(running.events.next().await, Some(finished));

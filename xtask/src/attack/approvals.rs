@@ -354,3 +354,69 @@ pub(super) fn a_program_gets_no_more_than_it_needs(field: &Field) -> BoxFuture<'
     }
     .boxed()
 }
+
+/// Where messages may be sent: one chat, and by an administrator alone.
+const SENDS: Setup<'static> = Setup {
+    work: "allow: [U1, U2], allow_admin_from: [U1], group_allow_admin_from: [U1]",
+    club: "",
+    sections: "destinations:\n  family: {account: work, chat: C9, kind: channel}\n",
+    programs: "",
+};
+
+/// A message goes to no chat but the one that is named, for nobody to whom it is not granted, and not before
+/// somebody else than the model has said yes to exactly that.
+pub(super) fn nothing_is_sent_elsewhere_without_a_yes(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let office = Office::open(&field.binary, SENDS).await?;
+        let sends = |to: &'static str| {
+            office.model.script(move |asked: &Asked| match asked.returned() {
+                Some(came) => Reply::Says(format!("It came to this: {came}")),
+                None if asked.said().contains("tell them") => {
+                    let arguments = json!({ "to": to, "text": "the keys are under the mat" });
+                    let tool = "send_message".into();
+                    let call = ScriptedCall { tool, arguments: arguments.to_string() };
+                    Reply::Calls(String::new(), vec![call])
+                }
+                None => Reply::Says(format!("I heard {}", asked.said())),
+            });
+        };
+        // Whoever has no destination, whatever the model was talked into.
+        sends("family");
+        office.say("U2", "tell them").await?;
+        office.came("D2", 1).await?;
+        // The model knows no addresses, and nobody is asked about one.
+        for (number, to) in ["C9", "work:C9", "D2", "C8"].into_iter().enumerate() {
+            sends(to);
+            office.say("U1", "tell them").await?;
+            office.came("D1", number + 1).await?;
+        }
+        ensure!(!office.told_anywhere().contains("May I call"), "somebody was asked about it");
+        // A no, a yes of somebody else, and a yes after the name means another chat.
+        sends("family");
+        office.say("U1", "tell them").await?;
+        let (text, choices) = office.question("D1", 1).await?;
+        ensure!(
+            text.contains("C9") && text.contains("under the mat"),
+            "it does not say so: {text}"
+        );
+        office.press(("U2", "bob"), "D1", &choice(&choices, ONCE)?).await?;
+        office.press(("U1", "alice"), "D1", &choice(&choices, DENY)?).await?;
+        office.came("D1", 5).await?;
+        office.say("U1", "tell them").await?;
+        let (_, choices) = office.question("D1", 2).await?;
+        let moved = SENDS.sections.replace("C9", CHANNEL);
+        office.reload(Setup { sections: &moved, ..SENDS }).await?;
+        office.press(("U1", "alice"), "D1", &choice(&choices, ONCE)?).await?;
+        office.came("D1", 6).await?;
+        for chat in ["C9", CHANNEL, "D2"] {
+            let sent = office.told(chat).iter().any(|text| text.starts_with("the keys"));
+            ensure!(!sent, "it was sent to {chat}");
+        }
+        // So that it is known that it could be.
+        office.say("U1", "tell them").await?;
+        let (_, choices) = office.question("D1", 3).await?;
+        office.press(("U1", "alice"), "D1", &choice(&choices, ONCE)?).await?;
+        office.shown(CHANNEL, "under the mat", 1).await.map(drop)
+    }
+    .boxed()
+}

@@ -872,6 +872,18 @@ pub(super) const CASES: &[Case] = &[
         Live(backups::a_kill_while_going_back_lets_nobody_in),
     ),
     case(0, "two gateways use one credential", Live(keeping::one_gateway_for_each_credential)),
+    case(
+        0,
+        "a message to a chat that nobody granted or approved",
+        Both(
+            approvals::nothing_is_sent_elsewhere_without_a_yes,
+            &[
+                "a_message_is_held_until_exactly_it_is_approved",
+                "what_a_role_does_not_grant_is_neither_offered_nor_sent",
+                "a_message_is_held_through_a_crash_and_sent_once_after_a_yes",
+            ],
+        ),
+    ),
 ];
 
 #[cfg(test)]

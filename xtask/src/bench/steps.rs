@@ -67,7 +67,10 @@ impl Stage {
         self.reports(session, AgentEvent::Stepped { text, files, calls, reasoning, usage, cost })?;
         self.reports(session, AgentEvent::Calling { call: id.clone() })?;
         let (output, files, failed) = ("what was seen ".repeat(50), Vec::new(), false);
-        self.reports(session, AgentEvent::Called { call: id, output, files, failed })
+        self.reports(
+            session,
+            AgentEvent::Called { call: id, output, files, sends: Vec::new(), failed },
+        )
     }
 
     fn arrives(

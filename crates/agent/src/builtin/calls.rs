@@ -72,18 +72,19 @@ impl TurnLoop {
             if delegates {
                 self.emitter.emit(AgentEvent::Working(Work::SubWork)).await;
             }
-            let result = match self.call(&call).await? {
-                Ok(output) => (self.bounded(output.text), output.files, false),
-                Err(error) => (self.bounded(error.to_string()), Vec::new(), true),
+            let (ToolOutput { text, files, sends }, failed) = match self.call(&call).await? {
+                Ok(output) => (output, false),
+                Err(error) => (ToolOutput::text(error.to_string()), true),
             };
-            let (output, files, failed) = result;
+            let output = self.bounded(text);
             self.files.extend(files.iter().cloned());
             self.messages.push(PromptMessage::ToolResult {
                 call: call.id.clone(),
                 output: output.clone(),
                 failed,
             });
-            self.emitter.emit(AgentEvent::Called { call: call.id, output, files, failed }).await;
+            let called = AgentEvent::Called { call: call.id, output, files, sends, failed };
+            self.emitter.emit(called).await;
             if delegates {
                 self.emitter.emit(AgentEvent::Working(Work::Plain)).await;
             }
@@ -144,12 +145,7 @@ impl TurnLoop {
         if let Err(error) = self.check(tool.as_ref(), call, &arguments, approved) {
             return Ok(Err(error));
         }
-        let scope = ToolScope {
-            call: call.id.clone(),
-            turn: self.turn.id.clone(),
-            from: self.turn.from.clone(),
-            at: self.turn.at.clone(),
-        };
+        let scope = self.scope(call);
         let mut work = AssertUnwindSafe(tool.call(arguments, scope)).catch_unwind();
         loop {
             tokio::select! {
@@ -172,7 +168,7 @@ impl TurnLoop {
         call: &ToolCall,
         arguments: &Value,
     ) -> Result<Result<Option<Digest>, ToolError>, Cut> {
-        let danger = match tool.gravity(arguments) {
+        let danger = match tool.gravity(arguments, &self.scope(call)) {
             Ok(Gravity::Harmless) => return Ok(Ok(None)),
             Ok(Gravity::Asks(danger)) => danger,
             Err(error) => return Ok(Err(error)),
@@ -223,13 +219,24 @@ impl TurnLoop {
         arguments: &Value,
         approved: Option<Digest>,
     ) -> Result<(), ToolError> {
-        let about = match tool.gravity(arguments)? {
+        let about = match tool.gravity(arguments, &self.scope(call))? {
             Gravity::Harmless => None,
             Gravity::Asks(danger) => Some(self.invocation(call, &danger).digest()),
         };
         match about == approved {
             true => Ok(()),
             false => Err(ToolError::Failed(CHANGED.to_owned())),
+        }
+    }
+
+    fn scope(&self, call: &ToolCall) -> ToolScope {
+        let Turn { id: turn, from, at, elsewhere, .. } = &self.turn;
+        ToolScope {
+            call: call.id.clone(),
+            turn: turn.clone(),
+            from: from.clone(),
+            at: at.clone(),
+            elsewhere: elsewhere.clone(),
         }
     }
 
@@ -264,7 +271,7 @@ impl TurnLoop {
                 text.push_str(&words);
             }
         }
-        Ok(ToolOutput { text, files: Vec::new() })
+        Ok(ToolOutput::text(text))
     }
 
     /// Puts a question, unless it is open already, and waits for as long as it takes: the session ends

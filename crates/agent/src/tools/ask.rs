@@ -70,7 +70,7 @@ impl Tool for Ask {
         EffectClass::Pure
     }
 
-    fn gravity(&self, _: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, _: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
         Ok(Gravity::Harmless)
     }
 

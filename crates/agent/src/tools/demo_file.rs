@@ -50,7 +50,7 @@ impl Tool for DemoFile {
         EffectClass::Idempotent
     }
 
-    fn gravity(&self, _: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, _: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
         Ok(Gravity::Harmless)
     }
 
@@ -61,7 +61,10 @@ impl Tool for DemoFile {
             .save(&name, "text/plain", text.into_bytes())
             .await
             .map_err(ToolError::Failed)?;
-        Ok(ToolOutput { text: format!("Attached {}.", file.name), files: vec![file] })
+        Ok(ToolOutput {
+            files: vec![file.clone()],
+            ..ToolOutput::text(format!("Attached {}.", file.name))
+        })
     }
 
     async fn outcome(&self, _: &CallId) -> Result<Option<ToolOutput>, ToolError> {

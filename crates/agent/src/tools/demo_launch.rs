@@ -41,7 +41,7 @@ impl Tool for DemoLaunch {
         EffectClass::Idempotent
     }
 
-    fn gravity(&self, given: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, given: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
         let Arguments { to } = arguments(given.clone())?;
         Ok(Gravity::Asks(Danger {
             what: "launches a paper plane (this is the demo: nothing really happens)".into(),
@@ -52,7 +52,7 @@ impl Tool for DemoLaunch {
 
     async fn call(&self, given: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {
         let Arguments { to } = arguments(given)?;
-        Ok(ToolOutput { text: format!("The plane is on its way to {to}."), files: Vec::new() })
+        Ok(ToolOutput::text(format!("The plane is on its way to {to}.")))
     }
 
     async fn outcome(&self, _: &CallId) -> Result<Option<ToolOutput>, ToolError> {

@@ -4,12 +4,14 @@ mod ask;
 mod demo_file;
 mod demo_launch;
 mod run_program;
+mod send_message;
 mod session_search;
 
 pub use ask::Ask;
 pub use demo_file::DemoFile;
 pub use demo_launch::DemoLaunch;
 pub use run_program::RunProgram;
+pub use send_message::SendMessage;
 pub use session_search::SessionSearch;
 
 use serde::de::DeserializeOwned;

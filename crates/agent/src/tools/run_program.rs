@@ -81,7 +81,7 @@ impl Tool for RunProgram {
         EffectClass::Unsafe
     }
 
-    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, arguments: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
         let Order { name, program, arguments, file, asks, wraps } = self.order(arguments)?;
         Ok(match asks {
             AsksFirst::No => Gravity::Harmless,
@@ -96,7 +96,7 @@ impl Tool for RunProgram {
     async fn call(&self, given: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {
         let order = self.order(&given)?;
         let text = self.programs.run(order).await.map_err(ToolError::Failed)?;
-        Ok(ToolOutput { text, files: Vec::new() })
+        Ok(ToolOutput::text(text))
     }
 
     async fn outcome(&self, _: &CallId) -> Result<Option<ToolOutput>, ToolError> {

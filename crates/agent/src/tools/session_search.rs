@@ -67,7 +67,7 @@ impl Tool for SessionSearch {
         EffectClass::Pure
     }
 
-    fn gravity(&self, _: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, _: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
         Ok(Gravity::Harmless)
     }
 
@@ -89,7 +89,7 @@ impl Tool for SessionSearch {
             .search(&scope, query, limit.clamp(1, 20))
             .await
             .map_err(ToolError::Failed)?;
-        Ok(ToolOutput { text: report(query, &memories), files: vec![] })
+        Ok(ToolOutput::text(report(query, &memories)))
     }
 
     async fn outcome(&self, _: &CallId) -> Result<Option<ToolOutput>, ToolError> {

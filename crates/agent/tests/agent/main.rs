@@ -4,6 +4,7 @@
 
 mod alone;
 mod approving;
+mod elsewhere;
 mod places;
 mod prompts;
 mod recalling;

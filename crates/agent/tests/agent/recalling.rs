@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use talaria_agent::tools::SessionSearch;
-use talaria_agent::{Memory, Recall, Tool, ToolError, ToolScope};
+use talaria_agent::{Elsewhere, Memory, Recall, Tool, ToolError, ToolScope};
 use talaria_model::{CallId, SessionId, TurnId};
 
 use crate::stage::{alice, home};
@@ -50,6 +50,7 @@ async fn search(
         turn: TurnId { session: SessionId::literal("s"), number: 1 },
         from: alice(),
         at: home(),
+        elsewhere: Elsewhere::default(),
     };
     let found = SessionSearch::new(recall.clone()).call(arguments, scope).await;
     (found.map(|output| output.text), recall)

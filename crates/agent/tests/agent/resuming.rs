@@ -126,7 +126,7 @@ async fn files_of_tools_go_along_although_the_process_died_in_between() {
     let mut draw = Scripted::new("draw", EffectClass::Pure, &stage.trace);
     draw.deed = Arc::new(|scope| {
         let files = vec![file(scope.call.as_str(), "image/png", 3)];
-        Ok(ToolOutput { text: "drawn".into(), files })
+        Ok(ToolOutput { files, ..ToolOutput::text("drawn") })
     });
     stage = stage.with_tool(draw);
     stage.say("an older turn");

@@ -98,7 +98,7 @@ async fn how_files_are_to_be_shown_goes_with_them() {
         let mut speak = Scripted::new("speak", EffectClass::Pure, &stage.trace);
         speak.deed = Arc::new(|_| {
             let files = vec![file("said.ogg", "audio/ogg", 3)];
-            Ok(ToolOutput { text: "spoken".into(), files })
+            Ok(ToolOutput { files, ..ToolOutput::text("spoken") })
         });
         stage = stage.with_tool(speak);
         stage.say("say it");

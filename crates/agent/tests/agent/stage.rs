@@ -159,7 +159,7 @@ impl Scripted {
 }
 
 pub(crate) fn output(text: &str) -> ToolOutput {
-    ToolOutput { text: text.into(), files: vec![] }
+    ToolOutput::text(text)
 }
 
 #[async_trait]
@@ -173,7 +173,7 @@ impl Tool for Scripted {
         self.effect
     }
 
-    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, arguments: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
         (self.gravity)(arguments)
     }
 
@@ -224,6 +224,7 @@ pub(crate) struct Stage {
     pub(crate) task: Task,
     pub(crate) attended: Attended,
     pub(crate) permitted: talaria_agent::Permitted,
+    pub(crate) elsewhere: talaria_agent::Elsewhere,
     pub(crate) history: History,
     pub(crate) prefixes: Arc<Prefixes>,
     pub(crate) clock: Arc<FakeClock>,
@@ -256,6 +257,7 @@ impl Stage {
             task: Task::Answer,
             attended: Attended::Yes,
             permitted: Default::default(),
+            elsewhere: Default::default(),
             history: History::Whole,
             prefixes: Arc::default(),
             clock: Arc::new(FakeClock::starting(Timestamp::from_millis(1_000_000))),
@@ -271,7 +273,7 @@ impl Stage {
         self.with_tool(tool)
     }
 
-    pub(crate) fn with_tool(mut self, tool: Scripted) -> Self {
+    pub(crate) fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
         self.toolbox = self.toolbox.with(tool);
         self
     }
@@ -339,6 +341,7 @@ impl Stage {
             skills: vec![],
             attended: self.attended,
             tools: self.permitted.clone(),
+            elsewhere: self.elsewhere.clone(),
         }
     }
 
@@ -401,7 +404,7 @@ impl Stage {
                 });
             }
             AgentEvent::Calling { call } => self.started.push(call),
-            AgentEvent::Called { call, output, files, failed } => {
+            AgentEvent::Called { call, output, files, failed, .. } => {
                 self.started.retain(|started| *started != call);
                 self.asked.take_if(|asked| asked.call == call);
                 self.record(EntryBody::Returned { call, output, files, failed });

@@ -309,7 +309,7 @@ async fn files_of_tools_go_along_with_the_answer() {
     let mut draw = Scripted::new("draw", EffectClass::Idempotent, &stage.trace);
     draw.deed = Arc::new(|scope| {
         let files = vec![file(scope.call.as_str(), "image/png", 3)];
-        Ok(ToolOutput { text: "drawn".into(), files })
+        Ok(ToolOutput { files, ..ToolOutput::text("drawn") })
     });
     stage = stage.with_tool(draw);
     stage.say("draw");

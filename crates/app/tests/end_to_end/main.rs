@@ -9,6 +9,7 @@ mod conversations;
 mod crowd;
 mod deaf;
 mod delivering;
+mod destinations;
 mod doctor;
 mod ending;
 mod faults;

@@ -40,6 +40,7 @@ fn the_schema_has_every_setting_and_every_platform() {
         "access",
         "people",
         "roles",
+        "destinations",
         "budgets",
         "agent",
         "approvals",

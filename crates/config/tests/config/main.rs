@@ -2,6 +2,7 @@
 
 mod conventions;
 mod conversations;
+mod destinations;
 mod documents;
 mod doors;
 mod files;

@@ -1,6 +1,6 @@
 //! What can be said of an event before a session hears it.
 
-use talaria_model::{Inbound, Seq};
+use talaria_model::{Address, Inbound, Seq};
 use talaria_session::{Authority, Deed, Event};
 
 use crate::shared::Shared;
@@ -27,6 +27,7 @@ pub(super) fn refused(event: &Event) -> Option<(Vec<Seq>, &'static str)> {
         | Event::Told { .. }
         | Event::Barred { .. }
         | Event::Passed(_)
+        | Event::Sent(_)
         | Event::PutAway
         | Event::Renamed { .. }
         | Event::Woke
@@ -50,6 +51,7 @@ pub(super) fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
         | Event::Told { .. }
         | Event::Barred { .. }
         | Event::Passed(_)
+        | Event::Sent(_)
         | Event::PutAway
         | Event::Renamed { .. }
         | Event::Woke
@@ -60,13 +62,14 @@ pub(super) fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
     (Event::Stumbled { over }, rest)
 }
 
-/// What arrived with an event, or the first of it.
-pub(super) fn first_in(event: &Event) -> Option<&Inbound> {
+/// Where something was said with an event. A session that never began begins there.
+pub(super) fn place_of(event: &Event) -> Option<&Address> {
     match event {
         Event::Arrived { inbound, .. } | Event::Stumbled { over: Some((_, inbound)) } => {
-            Some(inbound)
+            Some(&inbound.to)
         }
-        Event::Together { rows, .. } => rows.first().map(|(_, inbound)| inbound),
+        Event::Together { rows, .. } => rows.first().map(|(_, inbound)| &inbound.to),
+        Event::Sent(outbound) => Some(&outbound.to),
         _ => None,
     }
 }

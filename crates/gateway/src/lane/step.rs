@@ -12,7 +12,7 @@ use talaria_store::{Commit, Owner, StoreError};
 
 use super::Beginning;
 use super::driver::Driver;
-use super::events::{first_in, stumbled};
+use super::events::{place_of, stumbled};
 use crate::delivery::{shows_words, withdrawal};
 use crate::memory::Change;
 use crate::preview::Past;
@@ -38,11 +38,11 @@ impl Driver {
         let mut panics = 0;
         loop {
             let now = self.shared.clock.now();
-            let mut next = match (&self.session, first_in(&event)) {
+            let mut next = match (&self.session, place_of(&event)) {
                 (Some(session), _) => session.clone(),
-                (None, Some(inbound)) => Session::begin(
+                (None, Some(place)) => Session::begin(
                     self.lane.key.clone(),
-                    inbound.to.clone(),
+                    place.clone(),
                     now,
                     self.shared.rules_for(&self.lane.key),
                 ),
@@ -250,6 +250,7 @@ impl Driver {
                 Effect::Pass { to, passed } => {
                     crate::lanes::tell(&self.shared, to, Event::Passed(passed));
                 }
+                Effect::Send(outbound) => crate::destinations::tell(&self.shared, outbound),
                 Effect::Ask { seq, from, at, request } => self.ask(seq, from, at, request),
                 Effect::Take(_)
                 | Effect::Bind { .. }

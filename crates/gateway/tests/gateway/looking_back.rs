@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_agent::{Recall, ToolScope};
+use talaria_agent::{Elsewhere, Recall, ToolScope};
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::StoreRecall;
 use talaria_model::{
@@ -38,6 +38,7 @@ async fn remembered(life: &Life, of: SessionId, word: &str) -> Vec<String> {
         turn: TurnId { session: of, number: 99 },
         from: Sender::new(SenderId::literal("alice")),
         at: life.vendor.dm("home"),
+        elsewhere: Elsewhere::default(),
     };
     let memories = recall.search(&scope, word, 5).await.expect("the store answers");
     memories.into_iter().map(|memory| memory.excerpt).collect()

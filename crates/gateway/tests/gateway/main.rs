@@ -11,6 +11,7 @@ mod confiding;
 mod crashes;
 mod delivery;
 mod desk;
+mod elsewhere;
 mod expiry;
 mod files;
 mod guessing;

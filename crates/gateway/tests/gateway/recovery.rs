@@ -97,7 +97,8 @@ fn what_a_turn_had_done_is_not_done_again() {
             let (files, reasoning, cost) = (vec![], None, Cost::FREE);
             stage.emit(AgentEvent::Stepped { text, files, calls, reasoning, usage, cost }).await;
             let output = "found".to_owned();
-            stage.emit(AgentEvent::Called { call, output, files: vec![], failed: false }).await;
+            let (files, sends) = (vec![], vec![]);
+            stage.emit(AgentEvent::Called { call, output, files, sends, failed: false }).await;
             std::future::pending::<()>().await;
         }
         stage.finish("Found it.").await;

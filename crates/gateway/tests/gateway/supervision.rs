@@ -49,6 +49,10 @@ impl Steward for Keeper {
         self.homes.iter().map(home).collect()
     }
 
+    fn destinations(&self) -> Vec<talaria_agent::Destination> {
+        Vec::new()
+    }
+
     async fn set_home(&self, _: &Address) -> Result<(), String> {
         Err("no".into())
     }

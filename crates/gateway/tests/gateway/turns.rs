@@ -148,7 +148,8 @@ fn everything_an_agent_reports_is_durable_before_it_goes_on() {
             check(started == [call.clone()], "a call that begins");
 
             let output = "seen".to_owned();
-            stage.emit(AgentEvent::Called { call, output, files: vec![], failed: false }).await;
+            let (files, sends) = (vec![], vec![]);
+            stage.emit(AgentEvent::Called { call, output, files, sends, failed: false }).await;
             check(matches!(newest().await, EntryBody::Returned { .. }), "a result");
             check(session().await.hand().unwrap().started.is_empty(), "a call that ended");
 

@@ -87,12 +87,12 @@ impl Tool for Look {
         EffectClass::Pure
     }
 
-    fn gravity(&self, _: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, _: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
         Ok(Gravity::Harmless)
     }
 
     async fn call(&self, _: Value, _: ToolScope) -> Result<ToolOutput, ToolError> {
-        Ok(ToolOutput { text: "seen".into(), files: vec![] })
+        Ok(ToolOutput::text("seen"))
     }
 
     async fn outcome(&self, _: &CallId) -> Result<Option<ToolOutput>, ToolError> {
@@ -189,6 +189,7 @@ impl Talk {
             skills: vec![],
             attended: Attended::Yes,
             tools: Default::default(),
+            elsewhere: Default::default(),
         });
         while let Some(event) = running.events.next().await {
             let (sent, extent) = (None, Extent::Whole);
@@ -206,7 +207,7 @@ impl Talk {
                     };
                     self.record(body);
                 }
-                AgentEvent::Called { call, output, files, failed } => {
+                AgentEvent::Called { call, output, files, failed, .. } => {
                     self.record(EntryBody::Returned { call, output, files, failed });
                 }
                 AgentEvent::Finished { text, files, reasoning, usage, cost } => {

@@ -213,6 +213,7 @@ fn the_whole_table() {
         (Deed::AskToPair, ["-y-----", "-------"], ["-------"; 2]),
         (Deed::Redeem, ["-y-----", "-------"], ["-------"; 2]),
         (Deed::ReadOthers, ["-------"; 2], ["------y"; 2]),
+        (Deed::SendElsewhere, ["---rryy"; 2], ["---rryy"; 2]),
     ] {
         let of = |surface| [Direct, Group].map(|room| row(surface, deed, room));
         assert_eq!(of(Surface::Platform), platform, "{deed:?}");
@@ -307,6 +308,46 @@ fn a_role_grants_commands_to_whoever_was_let_in_by_name_or_by_pairing() {
         let caller = Caller { grant, ..caller(&sender, Room::Direct) };
         let may = access.authority(caller).may_give(name, Who::Admin);
         assert_eq!(may, expected, "{who} {grant:?} /{name} {access:?}");
+    }
+}
+
+#[test]
+fn messages_go_elsewhere_for_administrators_and_where_a_role_says_so() {
+    let grants = |names: Option<&[&str]>| {
+        let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let role = Role { destinations: names.map(named), ..Role::default() };
+        Arc::new(Person { name: "Ben".into(), role: Some(Arc::new(role)) })
+    };
+    let with = |person: Arc<Person>, access: Access| Access {
+        people: BTreeMap::from([(SenderId::literal("ben"), person)]),
+        ..access
+    };
+    let admins = || Access::only(ids(&["ben"]));
+    let gated = || Access { direct: gated(&["ann"]), ..Access::only(ids(&["ben"])) };
+    let (family, nothing) = (grants(Some(&["family"])), grants(None));
+    let paired = Some(Reach::Direct);
+    for (access, grant, to, expected) in [
+        (admins(), None, "family", true),
+        (with(nothing.clone(), admins()), None, "family", true),
+        (with(family.clone(), admins()), None, "family", true),
+        // A role that names some means no others, even for an administrator.
+        (with(family.clone(), admins()), None, "work", false),
+        (with(grants(Some(&[])), admins()), None, "family", false),
+        (gated(), None, "family", false),
+        (with(nothing, gated()), None, "family", false),
+        (with(family.clone(), gated()), None, "family", true),
+        (with(family.clone(), gated()), None, "work", false),
+        (Access::closed(), paired, "family", false),
+        (with(family.clone(), Access::closed()), paired, "family", true),
+        (with(family.clone(), Access::closed()), None, "family", false),
+        // Who came in with everybody has no role here.
+        (with(family, Access::everyone()), None, "family", false),
+        (Access::own(), None, "family", true),
+    ] {
+        let ben = Sender::new(SenderId::literal("ben"));
+        let caller = Caller { grant, ..caller(&ben, Room::Direct) };
+        let may = access.authority(caller).may_send_to(to);
+        assert_eq!(may, expected, "{grant:?} to {to} {access:?}");
     }
 }
 

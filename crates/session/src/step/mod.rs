@@ -104,6 +104,7 @@ impl Step<'_> {
                     self.happened(Happening::PutAway);
                 }
             }
+            Event::Sent(outbound) => self.sent(*outbound),
             Event::Renamed { life, title } => {
                 if self.session.id == life {
                     self.session.title = shortened(&title, LONGEST_TITLE);

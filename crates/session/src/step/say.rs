@@ -2,7 +2,7 @@
 
 use talaria_model::{
     Act, Because, Content, Entry, EntryBody, Notify, Outbound, OutboundId, Sender, SenderId,
-    SenderKind, TurnId,
+    SenderKind, Sending, TurnId,
 };
 
 use super::Step;
@@ -16,6 +16,10 @@ const LONGEST_OWN_TITLE: usize = 60;
 
 /// The longest title that a person may give.
 pub(super) const LONGEST_TITLE: usize = 100;
+
+/// How much of what was said here for others a turn is told: the newest messages, and so much of each.
+const MOST_SENT: usize = 8;
+const LONGEST_SENT: usize = 500;
 
 impl Step<'_> {
     /// Delivers what the turn says, under the delivery that its preview already has.
@@ -80,6 +84,28 @@ impl Step<'_> {
         self.effects.push(Effect::Post(Outbound { id: sent.clone(), to, act }));
         let (choices, files) = (Vec::new(), Vec::new());
         self.record_in(None, EntryBody::Noticed { text, choices, files, sent });
+    }
+
+    /// Says something in another chat. What was said there is in the call that led to it here, and in the
+    /// transcript of the session there.
+    pub(super) fn send(&mut self, Sending { to, text }: Sending) {
+        self.session.deliveries += 1;
+        let (session, delivery) = (self.session.id.clone(), self.session.deliveries);
+        let id = OutboundId { session, delivery, part: 0 };
+        let act = Act::Post(Content::text(text));
+        self.effects.push(Effect::Send(Outbound { id, to, act }));
+    }
+
+    /// Something was said here that was asked for in another chat. The next turn has to know of it, because
+    /// people answer it.
+    pub(super) fn sent(&mut self, Outbound { id, act, .. }: Outbound) {
+        let Act::Post(Content { text, .. }) = act else { return };
+        let sent = &mut self.session.sent;
+        sent.drain(..(sent.len() + 1).saturating_sub(MOST_SENT));
+        sent.push(shortened(&text, LONGEST_SENT));
+        self.call_after(&text);
+        let (choices, files) = (Vec::new(), Vec::new());
+        self.record_in(None, EntryBody::Noticed { text, choices, files, sent: id });
     }
 
     /// What a person typed is not kept: these words stand in its place, here and in the journal.

@@ -13,7 +13,9 @@ use super::aloud::medium;
 use super::say::shortened;
 use super::words::shares_turn;
 use crate::event::{Effect, Passed, Start};
-use crate::heard::{heard, interrupt_note, reset_note, resume_note, skills_note, speaker};
+use crate::heard::{
+    heard, interrupt_note, reset_note, resume_note, sent_note, skills_note, speaker,
+};
 use crate::life::{Activity, During, Happening, Life, ResetReason};
 use crate::reset::{Expiry, Notify};
 use crate::session::{Footer, Joins, Mark, Note, Phase, Session, TurnInHand, Waiting};
@@ -25,6 +27,9 @@ const MOST_MARKS: usize = 32;
 
 /// The most that is kept of what began a turn, to tell which one is undone.
 const LONGEST_MARK: usize = 60;
+
+/// What the model is told of a message to another chat for which it is too late.
+const UNSENT: &str = "Nothing was sent: you were stopped before.";
 
 impl Step<'_> {
     /// Everything that waits for the same answer becomes one turn. `expiry` says whether the
@@ -175,7 +180,9 @@ impl Step<'_> {
         let of_turn = self.session.note.take().map(|note| match note {
             Note::Interrupted(during) => interrupt_note(during),
         });
-        of_life.into_iter().chain(of_turn).collect()
+        let sent = std::mem::take(&mut self.session.sent);
+        let of_sent = sent.iter().map(|text| sent_note(text));
+        of_life.into_iter().chain(of_turn).chain(of_sent).collect()
     }
 
     /// What was said becomes part of a turn.
@@ -265,7 +272,11 @@ impl Step<'_> {
                     hand.started.push(call);
                 }
             }
-            AgentEvent::Called { call, output, files, failed } => {
+            AgentEvent::Called { call, mut output, files, mut sends, mut failed } => {
+                if !sends.is_empty() && !matches!(self.session.phase, Phase::Thinking(_)) {
+                    sends.clear();
+                    (output, failed) = (UNSENT.to_owned(), true);
+                }
                 self.withdraw(&call);
                 if let Some(hand) = self.hand_mut() {
                     hand.started.retain(|started| *started != call);
@@ -273,6 +284,7 @@ impl Step<'_> {
                     hand.during = During::Results;
                 }
                 self.record(EntryBody::Returned { call, output, files, failed });
+                sends.into_iter().for_each(|sending| self.send(sending));
             }
             AgentEvent::Asked(question) => self.ask_person(question),
             AgentEvent::Took { seqs } => self.took(&seqs),
@@ -528,6 +540,7 @@ fn start(session: &Session, hand: &TurnInHand, deadline: talaria_model::Timestam
         turn: hand.turn.clone(),
         task: hand.task.clone(),
         from: hand.from.clone(),
+        standing: hand.standing,
         to: hand.to.clone(),
         answers: hand.answers.clone(),
         deadline,

@@ -6,6 +6,7 @@ mod arriving;
 mod busy;
 mod chance;
 mod commands;
+mod elsewhere;
 mod going_back;
 mod lives;
 mod recorded;
@@ -20,8 +21,8 @@ use std::time::Duration;
 use talaria_model::{
     AccountId, Act, Address, AgentEvent, Author, CallId, Chat, ChatId, ChatKind, Choice, ChoiceId,
     Cost, EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind, Message, MessageId,
-    Question, Sender, SenderId, Seq, SessionId, Shown, Source, Timestamp, ToolCall, Transcript,
-    Understood, Usage, WITHHELD, Word, Work,
+    Question, Sender, SenderId, Sending, Seq, SessionId, Shown, Source, Timestamp, ToolCall,
+    Transcript, Understood, Usage, WITHHELD, Word, Work,
 };
 
 use crate::pairing::Code;
@@ -44,6 +45,12 @@ pub(crate) fn said(who: &str, text: &str) -> Inbound {
         source: Source::default(),
         kind: InboundKind::Said(Message { text: text.into(), ..Message::default() }),
     }
+}
+
+/// A chat that is not the one where people talk.
+fn elsewhere() -> Address {
+    let chat = Chat { id: ChatId::literal("club"), kind: ChatKind::Group };
+    Address { account: AccountId::literal("work"), chat, thread: None }
 }
 
 fn file(name: &str) -> FileRef {
@@ -247,8 +254,14 @@ fn report(what: &str) -> AgentEvent {
         "took" => AgentEvent::Took { seqs: vec![Seq(words.parse().expect("a number"))] },
         "asks" => AgentEvent::Asked(question(words)),
         "begs" => AgentEvent::Asked(approval::question(words)),
+        "sends" => {
+            let (output, files) = (String::new(), vec![]);
+            let sends = vec![Sending { to: elsewhere(), text }];
+            AgentEvent::Called { call: CallId::literal("s"), output, files, sends, failed: false }
+        }
         "returns" => {
-            AgentEvent::Called { call: call(), output: String::new(), files: vec![], failed: false }
+            let (output, files, sends) = (String::new(), vec![], vec![]);
+            AgentEvent::Called { call: call(), output, files, sends, failed: false }
         }
         "works" => AgentEvent::Working(match words {
             "beside" => Work::SubWork,
@@ -341,6 +354,15 @@ fn print(effect: &Effect) -> String {
             ),
             act => format!("post {}: {act:?}", outbound.id.delivery),
         },
+        Effect::Send(outbound) => format!(
+            "send {} to {}: {}",
+            outbound.id.delivery,
+            outbound.to.chat.id,
+            match &outbound.act {
+                Act::Post(content) => content.text.clone(),
+                act => format!("{act:?}"),
+            }
+        ),
         Effect::Replace(replacement) => format!(
             "replace {} by {}: {}",
             replacement.of.delivery, replacement.id.delivery, replacement.otherwise.text

@@ -462,7 +462,7 @@ impl Tool for Doing {
         self.effect
     }
 
-    fn gravity(&self, arguments: &Value) -> Result<Gravity, ToolError> {
+    fn gravity(&self, arguments: &Value, _: &ToolScope) -> Result<Gravity, ToolError> {
         if self.name != "spend" {
             return Ok(Gravity::Harmless);
         }
@@ -497,11 +497,11 @@ impl Tool for Doing {
             let kept = talaria_platform::FileStore::save(&self.model.0.files, &name, None, bytes);
             files.extend(kept.await.ok());
         }
-        Ok(ToolOutput { text: self.output(), files })
+        Ok(ToolOutput { files, ..ToolOutput::text(self.output()) })
     }
 
     async fn outcome(&self, call: &CallId) -> Result<Option<ToolOutput>, ToolError> {
         let done = self.model.lock().deeds.iter().any(|deed| deed.call == *call);
-        Ok(done.then(|| ToolOutput { text: self.output(), files: vec![] }))
+        Ok(done.then(|| ToolOutput::text(self.output())))
     }
 }

@@ -1,0 +1,255 @@
+//! Messages to other chats than the one in which they are asked for: for whom, where, and what is known of
+//! them there.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use talaria_agent::{Agent, AsksFirst, Destination, Home};
+use talaria_gateway::Steward;
+use talaria_model::{
+    AccountId, Address, AgentEvent, CallId, Capabilities, Entry, EntryBody, Ids, SenderId, Sending,
+};
+use talaria_session::{Access, GroupSessions, Pause, Person, Role, RoomRules, Scope, Tiers};
+use talaria_store::Store;
+
+use crate::world::{End, Hears, Life, SIMPLE, Vendor, World, agent, key, keyed};
+
+/// A process that knows where messages can be sent.
+#[derive(Default)]
+struct Post {
+    named: Mutex<Vec<Destination>>,
+    homes: Vec<Address>,
+}
+
+#[async_trait]
+impl Steward for Post {
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
+    fn model(&self, name: &str) -> Result<String, String> {
+        Err(name.to_owned())
+    }
+    fn homes(&self) -> Vec<Home> {
+        let home = |at: &Address| Home {
+            at: at.clone(),
+            name: None,
+            ids: Ids::Needed,
+            platform: "sim".into(),
+        };
+        self.homes.iter().map(home).collect()
+    }
+    fn destinations(&self) -> Vec<Destination> {
+        self.named.lock().unwrap().clone()
+    }
+    async fn set_home(&self, _: &Address) -> Result<(), String> {
+        Err("no".into())
+    }
+    fn paused(&self) -> Vec<AccountId> {
+        Vec::new()
+    }
+    async fn keep_paused(&self, _: &AccountId, _: Pause) -> Result<(), String> {
+        Ok(())
+    }
+    fn discreet(&self, text: &str) -> String {
+        text.to_owned()
+    }
+    async fn reload(&self) -> Result<String, String> {
+        Err("no".into())
+    }
+    async fn restart(&self) -> Result<(), String> {
+        Err("no".into())
+    }
+    async fn run(&self, _: &str) -> Result<String, String> {
+        Err("no".into())
+    }
+}
+
+fn place(name: &str, to: Address) -> Destination {
+    Destination { name: name.into(), about: None, to, asks: AsksFirst::No }
+}
+
+/// What each turn sees of the places that it may send to.
+type Seen = Arc<Mutex<Vec<Vec<String>>>>;
+
+/// Sends what it is told to this place, whatever it may, and answers `sent`. Everybody else is echoed.
+fn sending(to: Address, seen: &Seen) -> Arc<dyn Agent> {
+    let seen = seen.clone();
+    agent(move |stage| {
+        let (to, seen) = (to.clone(), seen.clone());
+        async move {
+            let Some(text) = stage.said().strip_prefix("send ").map(str::to_owned) else {
+                let heard = stage.turn.entries.iter().rev().find_map(|entry| match &entry.body {
+                    EntryBody::Said { heard, text, .. } => {
+                        Some(heard.clone().unwrap_or(text.clone()))
+                    }
+                    _ => None,
+                });
+                return stage.finish(&format!("heard: {}", heard.unwrap_or_default())).await;
+            };
+            let places = stage.turn.elsewhere.places().into_iter().map(|place| place.name);
+            seen.lock().unwrap().push(places.collect());
+            let (call, output) = (CallId::literal("c"), String::new());
+            let sends = vec![Sending { to, text }];
+            let called = AgentEvent::Called { call, output, files: vec![], sends, failed: false };
+            // What returned before a restart is not called again.
+            let returned = |entry: &Entry| matches!(entry.body, EntryBody::Returned { .. });
+            if !stage.turn.entries.iter().any(returned) {
+                stage.emit(called).await;
+            }
+            stage.finish("sent").await;
+        }
+    })
+}
+
+struct Scene {
+    world: World,
+    other: Vendor,
+    seen: Seen,
+    post: Arc<Post>,
+}
+
+/// Alice is an administrator of the first account; the family is a chat on another one.
+fn scene() -> Scene {
+    scene_in(World::new(SIMPLE), SIMPLE)
+}
+
+/// The same, in a world where the other account can do this.
+fn scene_in(mut world: World, can: Capabilities) -> Scene {
+    let other = world.add("other", can);
+    let (seen, family) = (Seen::default(), other.dm("family"));
+    let named = Mutex::new(vec![place("family", family.clone())]);
+    let post =
+        Arc::new(Post { named, homes: vec![other.dm("operator"), world.vendor().dm("home")] });
+    world.steward = post.clone();
+    world.accounts[0].1 = Access::only([SenderId::literal("alice"), SenderId::literal("ben")]);
+    let world = world.with_agent(sending(family, &seen));
+    Scene { world, other, seen, post }
+}
+
+/// Alice alone is an administrator, and Ben has this role.
+fn gated(granted: &[&str]) -> Access {
+    let tiers = Arc::new(Tiers { admins: [SenderId::literal("alice")].into(), ..Tiers::default() });
+    let destinations = Some(granted.iter().map(|&name| name.to_owned()).collect());
+    let role = Role { name: "friend".into(), destinations, ..Role::default() };
+    let ben = Person { name: "Ben".into(), role: Some(Arc::new(role)) };
+    Access {
+        direct: RoomRules { tiers, ..RoomRules::default() },
+        people: BTreeMap::from([(SenderId::literal("ben"), Arc::new(ben))]),
+        ..Access::only([SenderId::literal("alice"), SenderId::literal("ben")])
+    }
+}
+
+async fn says(life: &Life, who: &str, text: &str) {
+    life.vendor.say(who, "home", text);
+    life.quiet().await;
+}
+
+#[test]
+fn a_message_arrives_where_it_was_sent_and_the_answer_where_it_was_asked_for() {
+    let Scene { mut world, other, seen, .. } = scene();
+    world.live(async |life| {
+        says(life, "alice", "send Dinner at eight").await;
+        assert_eq!(other.texts("family"), ["Dinner at eight"]);
+        assert_eq!(life.vendor.texts("home"), ["sent"]);
+    });
+    // Where one is already is nowhere else.
+    assert_eq!(*seen.lock().unwrap(), [["family", "other"]]);
+}
+
+#[test]
+fn what_a_role_does_not_grant_is_neither_offered_nor_sent() {
+    for (who, granted, expected) in [
+        ("alice", &[][..], &["family", "other"][..]),
+        ("ben", &["family"], &["family"]),
+        ("ben", &["other"], &["other"]),
+        ("ben", &[], &[]),
+    ] {
+        let Scene { mut world, other, seen, .. } = scene();
+        world.accounts[0].1 = gated(granted);
+        world.live(async |life| {
+            says(life, who, "send Dinner").await;
+            assert_eq!(seen.lock().unwrap().concat(), expected, "{who} {granted:?}");
+            // The agent of these tests tries all the same.
+            let arrives = expected.contains(&"family");
+            assert_eq!(!other.texts("family").is_empty(), arrives, "{who} {granted:?}");
+        });
+    }
+}
+
+#[test]
+fn nobody_who_came_in_with_everybody_has_anything_sent() {
+    let Scene { mut world, other, seen, .. } = scene();
+    world.accounts[0].1 = Access::everyone();
+    world.live(async |life| {
+        says(life, "zoe", "send Dinner").await;
+        assert_eq!(other.texts("family"), [""; 0]);
+    });
+    assert_eq!(*seen.lock().unwrap(), [[""; 0]]);
+}
+
+#[test]
+fn what_is_not_a_destination_any_more_is_not_written_to() {
+    let Scene { mut world, other, post, .. } = scene();
+    world.live(async |life| {
+        post.named.lock().unwrap().clear();
+        says(life, "alice", "send Dinner").await;
+        assert_eq!(other.texts("family"), [""; 0]);
+        let failed = life.transcript("home").await.into_iter().any(|recorded| {
+            let body = recorded.entry.body;
+            matches!(body, EntryBody::Returned { failed: true, output, .. } if output.contains("Nothing was sent"))
+        });
+        assert!(failed);
+    });
+}
+
+#[test]
+fn whoever_answers_there_is_understood() {
+    let Scene { mut world, other, .. } = scene();
+    world.live(async |life| {
+        says(life, "alice", "send Dinner at eight?").await;
+        other.say("zoe", "family", "I will be there");
+        life.quiet().await;
+        let texts = other.texts("family");
+        assert!(texts[1].contains("\"Dinner at eight?\"") && texts[1].ends_with("I will be there"));
+        let recorded = life.disk.transcript(&key(&other.dm("family")), None, 10).await.unwrap();
+        let is_it = |body: &EntryBody| matches!(body, EntryBody::Noticed { text, .. } if text == "Dinner at eight?");
+        assert!(recorded.iter().any(|recorded| is_it(&recorded.entry.body)), "{recorded:?}");
+    });
+}
+
+#[test]
+fn where_each_person_has_a_conversation_of_their_own_none_is_begun_for_it() {
+    let Scene { mut world, other, seen, post } = scene();
+    world.scope = Scope { groups: GroupSessions::PerMember, ..Scope::default() };
+    let club = other.group("club");
+    *post.named.lock().unwrap() = vec![place("club", club.clone())];
+    let mut world = world.with_agent(sending(club.clone(), &seen));
+    world.live(async |life| {
+        says(life, "alice", "send Dinner").await;
+        assert_eq!(other.texts_at(&club), ["Dinner"]);
+        let counts = life.disk.counts().await.unwrap();
+        assert_eq!(counts.sessions, 1, "{counts:?}");
+    });
+}
+
+#[test]
+fn a_death_at_any_moment_sends_it_once() {
+    for moment in 0.. {
+        // Both vendors know a repeat by its key, and the first keeps what was said until it is read.
+        let world = World::hearing(keyed(SIMPLE), Hears::Poll);
+        let Scene { mut world, other, .. } = scene_in(world, keyed(SIMPLE));
+        world.vendor().say("alice", "home", "send Dinner");
+        let play = async |life: &Life| {
+            life.texts("home", 1).await;
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("home"), ["sent"], "died at {moment}");
+            assert_eq!(other.texts("family"), ["Dinner"], "died at {moment}");
+        };
+        if world.live_and_die(moment, play) == End::Over {
+            assert!(moment > 15, "there are moments to die at: {moment}");
+            break;
+        }
+        world.live(play);
+    }
+}
