@@ -1,4 +1,5 @@
-//! Files that travel with messages, on disk, named by the digest of their bytes.
+//! Files that travel with messages, on disk: a folder for each kind, in it each file under the digest of
+//! its bytes.
 //!
 //! Every file counts against one quota from its first byte on. What nothing names any more goes after a
 //! day; when the quota is reached, so does what is only part of the past, the oldest first. What is
@@ -30,7 +31,7 @@ use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 
 use names::{kind_of, plain_name};
-use shelves::{Place, Shelves};
+use shelves::{Place, Shelf, Shelved, Shelves};
 
 /// Enough bytes to recognise any kind of file.
 const SNIFF: usize = 8 * 1024;
@@ -79,12 +80,16 @@ impl DiskFiles {
         for shelf in std::fs::read_dir(&folder)? {
             let shelf = shelf?;
             if shelf.file_type()?.is_dir() {
+                let ours = Shelf::named(&shelf.file_name().to_string_lossy());
                 for file in std::fs::read_dir(shelf.path())? {
                     let file = file?;
                     let found = file.metadata()?;
-                    match digest(&file.file_name().to_string_lossy()) {
-                        Some(id) => shelves.put(id, modified(&found)?, found.len()),
-                        None => shelves.used += found.len(),
+                    match (ours, digest(&file.file_name().to_string_lossy())) {
+                        (Some(on), Some(id)) => {
+                            let at = modified(&found)?;
+                            shelves.put(id, Shelved { on, at }, found.len());
+                        }
+                        _ => shelves.used += found.len(),
                     }
                 }
             } else if shelf.file_name().to_string_lossy().starts_with(INCOMING) {
@@ -144,13 +149,21 @@ impl DiskFiles {
         Ok(Received { id, room, head })
     }
 
-    /// Gives a file that was received its name.
-    async fn put_in_place(&self, from: &str, id: &FileId, room: Room<'_>) -> io::Result<()> {
+    /// Gives a file of this kind that was received its name.
+    async fn put_in_place(
+        &self,
+        from: &str,
+        id: &FileId,
+        mime: &str,
+        room: Room<'_>,
+    ) -> io::Result<()> {
         let moving = self.moving.lock().await;
-        let (folder, from, name) = (self.folder.clone(), from.to_owned(), id.clone());
+        // What cannot be told by its bytes may have been called something else before: it stays one file.
+        let on = self.lock().shelf(id).unwrap_or(Shelf::of(mime));
+        let (folder, from, id_of) = (self.folder.clone(), from.to_owned(), id.clone());
         let (shelf, at) = off_the_runtime(move || {
-            let name = OsStr::new(name.as_str());
-            let shelf = folder.make_folder(shelf_of(name))?;
+            let name = OsStr::new(id_of.as_str());
+            let shelf = folder.make_folder(OsStr::new(on.name(&id_of)))?;
             // Also over an equal one, which is then as young as this one.
             folder.rename(OsStr::new(&from), &shelf, name)?;
             let at = modified(&shelf.read(name)?.metadata()?)?;
@@ -159,7 +172,7 @@ impl DiskFiles {
         .await?;
         let size = room.bytes;
         drop(room);
-        self.lock().put(id.clone(), at, size);
+        self.lock().put(id.clone(), Shelved { on, at }, size);
         drop(moving);
         // The name is as durable as the bytes only when its folder is synced too.
         off_the_runtime(move || shelf.sync()).await
@@ -230,13 +243,13 @@ impl DiskFiles {
     /// Removes a file, unless it was saved once more since.
     async fn remove(&self, at: Timestamp, id: &FileId) -> io::Result<()> {
         let _moving = self.moving.lock().await;
-        if self.lock().ages.get(id) != Some(&at) {
+        let shelved = self.lock().shelved.get(id).copied();
+        let Some(Shelved { on, .. }) = shelved.filter(|shelved| shelved.at == at) else {
             return Ok(());
-        }
-        let (folder, name) = (self.folder.clone(), id.clone());
+        };
+        let (folder, id_of) = (self.folder.clone(), id.clone());
         let removed = off_the_runtime(move || {
-            let name = OsStr::new(name.as_str());
-            folder.folder(shelf_of(name))?.remove(name)
+            folder.folder(OsStr::new(on.name(&id_of)))?.remove(OsStr::new(id_of.as_str()))
         });
         match removed.await {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -251,11 +264,6 @@ impl DiskFiles {
 fn digest(name: &str) -> Option<FileId> {
     let is_digest = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_digest.then(|| FileId::new(name).ok()).flatten()
-}
-
-/// The folder in which a file lies: the first two digits of its digest.
-fn shelf_of(name: &OsStr) -> &OsStr {
-    name.to_str().and_then(|name| name.get(..2)).map_or(name, OsStr::new)
 }
 
 /// A disk may take its time, and nobody else should.
@@ -328,20 +336,19 @@ impl FileStore for DiskFiles {
         };
         let Received { id, room, head } = received;
         let size = room.bytes;
-        if let Err(error) = self.put_in_place(&temporary, &id, room).await {
+        let mime = kind_of(&head, mime);
+        if let Err(error) = self.put_in_place(&temporary, &id, mime, room).await {
             let _ = self.folder.remove(OsStr::new(&temporary));
             return Err(error.into());
         }
-        let mime = kind_of(&head, mime).to_owned();
         Ok(FileRef::new(id, plain_name(name), mime, size))
     }
 
     async fn read(&self, id: &FileId) -> Result<ByteStream, FileError> {
-        let name = digest(id.as_str()).ok_or(FileError::Missing)?;
-        let folder = self.folder.clone();
+        let on = self.lock().shelf(id).ok_or(FileError::Missing)?;
+        let (folder, id) = (self.folder.clone(), id.clone());
         let opened = off_the_runtime(move || {
-            let name = OsStr::new(name.as_str());
-            folder.folder(shelf_of(name))?.read(name)
+            folder.folder(OsStr::new(on.name(&id)))?.read(OsStr::new(id.as_str()))
         });
         match opened.await {
             Ok(file) => Ok(ReaderStream::new(fs::File::from_std(file)).boxed()),

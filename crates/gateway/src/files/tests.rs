@@ -47,6 +47,46 @@ async fn the_kind_is_what_the_bytes_are_not_what_was_claimed() {
 }
 
 #[tokio::test]
+async fn each_kind_has_a_folder_of_its_own_and_equal_bytes_are_in_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = DiskFiles::open(folder.path().into(), 100, 1000).expect("opens");
+    for (head, declared, shelf) in [
+        (&b"\x89PNG\r\n\x1a\n rest"[..], Some("text/html"), "images"),
+        (b"OggS\0\0 rest", Some("audio/ogg"), "audio"),
+        (b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom", None, "videos"),
+        (b"%PDF-1.7", Some("image/png"), "documents"),
+        (b"hello", Some("image/png"), "documents"),
+        (b"hello", Some("audio/ogg"), "documents"),
+        (b"../../escape", Some("../x"), "documents"),
+    ] {
+        let file = files.save("a", declared, bytes(&[head])).await.expect("saves");
+        let path = folder.path().join(shelf).join(file.id.as_str());
+        assert!(path.is_file(), "{declared:?} in {shelf}");
+        assert_eq!(contents(&files, &file.id).await, head);
+    }
+    let used = files.lock().used;
+    let again = DiskFiles::open(folder.path().into(), 100, 1000).expect("opens");
+    assert_eq!(again.lock().used, used);
+    assert_eq!(again.lock().files.len(), 6);
+}
+
+#[tokio::test]
+async fn a_file_is_found_where_an_unsorted_home_has_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = DiskFiles::open(folder.path().into(), 100, 1000).expect("opens");
+    let file = files.save("a", None, bytes(&[b"hello"])).await.expect("saves");
+    let digits = folder.path().join(&file.id.as_str()[..2]);
+    std::fs::rename(folder.path().join("documents"), &digits).expect("is unsorted");
+    let files = DiskFiles::open(folder.path().into(), 100, 1000).expect("opens");
+    assert_eq!(contents(&files, &file.id).await, b"hello");
+    files.save("b", None, bytes(&[b"hello"])).await.expect("saves");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("lists").count(), 1, "it stays one file");
+    let at = files.lock().shelved[&file.id].at;
+    files.remove(at, &file.id).await.expect("removes");
+    assert!(!digits.join(file.id.as_str()).exists());
+}
+
+#[tokio::test]
 async fn too_much_is_refused_and_nothing_is_left_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     let files = DiskFiles::open(folder.path().into(), 10, 15).expect("opens");
@@ -187,14 +227,14 @@ async fn a_file_that_is_saved_once_more_is_young_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let files = DiskFiles::open(folder.path().into(), 100, 1000).expect("opens");
     let file = files.save("a", None, bytes(&[b"again"])).await.expect("saves");
-    let at = files.lock().ages[&file.id];
-    let path = folder.path().join(&file.id.as_str()[..2]).join(file.id.as_str());
+    let at = files.lock().shelved[&file.id].at;
+    let path = folder.path().join("documents").join(file.id.as_str());
     let old = std::fs::File::options().write(true).open(&path).expect("opens");
     old.set_modified(UNIX_EPOCH + Duration::from_secs(1)).expect("is old");
     let files = DiskFiles::open(folder.path().into(), 100, 1000).expect("opens");
-    assert_eq!(files.lock().ages[&file.id], Timestamp::from_millis(1000));
+    assert_eq!(files.lock().shelved[&file.id].at, Timestamp::from_millis(1000));
     files.save("a", None, bytes(&[b"again"])).await.expect("saves");
-    assert!(files.lock().ages[&file.id] >= at);
+    assert!(files.lock().shelved[&file.id].at >= at);
     files.remove(Timestamp::from_millis(1000), &file.id).await.expect("changes nothing");
     assert!(is_kept(&files, &file).await, "it is not the one that was looked at");
     assert_eq!(files.lock().used, 5);
@@ -226,7 +266,7 @@ async fn what_is_past_goes_however_much_is_needed_that_is_older() {
     let mut all = Vec::new();
     for number in 0..=LOOKED_AT_FOR_ROOM {
         let id = FileId::new(format!("{number:064x}")).expect("an id");
-        let shelf = folder.path().join(&id.as_str()[..2]);
+        let shelf = folder.path().join("documents");
         std::fs::create_dir_all(&shelf).expect("a shelf");
         std::fs::write(shelf.join(id.as_str()), "x").expect("writes");
         let file = std::fs::File::options().write(true).open(shelf.join(id.as_str()));
@@ -280,7 +320,7 @@ async fn files_are_for_this_user_alone() {
     let folder = home.path().join("files");
     let files = DiskFiles::open(folder.clone(), 100, 1000).expect("opens");
     let file = files.save("a", None, bytes(&[b"private"])).await.expect("saves");
-    let shelf = folder.join(&file.id.as_str()[..2]);
+    let shelf = folder.join("documents");
     let mode =
         |path: &std::path::Path| path.metadata().expect("is there").permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
@@ -296,15 +336,15 @@ async fn a_link_in_the_folder_leads_nowhere() {
     std::fs::write(&secret, "secret").expect("writes");
     let folder = home.path().join("files");
     let id = FileId::new("ab".repeat(32)).expect("an id");
-    std::fs::create_dir_all(folder.join("ab")).expect("a shelf");
-    symlink(&secret, folder.join("ab").join(id.as_str())).expect("links");
+    std::fs::create_dir_all(folder.join("images")).expect("a shelf");
+    symlink(&secret, folder.join("images").join(id.as_str())).expect("links");
     let files = DiskFiles::open(folder.clone(), 100, 1000).expect("opens");
     assert!(files.read(&id).await.is_err(), "a file is a link");
     // The shelf of what is about to be saved is a link to somebody else's folder.
     let elsewhere = home.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).expect("a folder");
-    let saved = files.save("a", None, bytes(&[b"hello"])).await.expect("saves");
-    let shelf = folder.join(&saved.id.as_str()[..2]);
+    files.save("a", None, bytes(&[b"hello"])).await.expect("saves");
+    let shelf = folder.join("documents");
     std::fs::remove_dir_all(&shelf).expect("removes");
     symlink(&elsewhere, &shelf).expect("links");
     assert!(files.save("a", None, bytes(&[b"hello"])).await.is_err());
