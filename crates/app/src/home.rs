@@ -140,36 +140,33 @@ impl Home {
         }
         // A home may be a link to where there is room.
         let real = fs::canonicalize(&self.path).map_err(cannot)?;
-        if open_to(&real).is_some() {
-            // Everything people said is in there.
-            close(&real).map_err(cannot)?;
+        let holds_something = self.look_at_state()?;
+        match open_to(&real) {
+            Some(how) if holds_something => return Err(is_open(&real, &how)),
+            // A folder that somebody made for us, as folders are made.
+            Some(_) => close(&real).map_err(cannot)?,
+            None => {}
         }
-        self.look_for_links()?;
         self.try_writing().map_err(cannot)
     }
 
-    /// Refuses a home in which something that we write to is somebody's link to elsewhere, and closes to
-    /// others what is open to them.
-    fn look_for_links(&self) -> Result<(), Halt> {
-        for name in OURS {
-            let path = self.path.join(name);
+    /// Refuses a home in which something that we write to is somebody's link to elsewhere, or is open to
+    /// others: who could read it may have, and whoever runs this has to know. Says whether anything is there.
+    fn look_at_state(&self) -> Result<bool, Halt> {
+        let mut is_there = false;
+        for path in self.ours() {
             let Ok(found) = fs::symlink_metadata(&path) else { continue };
+            is_there = true;
             if found.is_symlink() {
                 return Err(Halt::failed(format_args!("{} is a link", path.display())).hint(
                     "put what it leads to in its place; to keep everything elsewhere, set TALARIA_HOME",
                 ));
             }
-            if open_to(&path).is_some() {
-                close(&path).map_err(|error| {
-                    Halt::failed(format_args!(
-                        "{} can be read by others and cannot be closed: {error}",
-                        path.display()
-                    ))
-                    .hint(format_args!("run `{}`", close_command(&path, Mode::of(&found).for_us())))
-                })?;
+            if let Some(how) = open_to(&path) {
+                return Err(is_open(&path, &how));
             }
         }
-        Ok(())
+        Ok(is_there)
     }
 
     fn try_writing(&self) -> io::Result<()> {
@@ -218,6 +215,21 @@ impl Home {
     }
 }
 
+fn is_open(path: &Path, how: &str) -> Halt {
+    let mode = fs::symlink_metadata(path).map_or(Mode::PRIVATE, |found| Mode::of(&found).for_us());
+    Halt::new(
+        Exit::Misused,
+        format_args!(
+            "others can read {} ({how}), and what people said is in there",
+            path.display()
+        ),
+    )
+    .hint(format_args!(
+        "run `{}`, or `talaria doctor --fix` for everything in the home",
+        close_command(path, mode)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,22 +246,37 @@ mod tests {
     }
 
     #[test]
-    fn state_that_is_a_link_is_refused_and_what_others_could_read_is_closed() {
+    fn state_that_is_a_link_or_open_to_others_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home { path: folder.path().join("home") };
+        let mode = || home.path.metadata().unwrap().mode() & 0o777;
+        let set =
+            |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         home.prepare().unwrap();
-        let mode = |name: &str| home.path.join(name).metadata().unwrap().mode() & 0o777;
-        assert_eq!(mode(""), 0o700);
-        for (name, loose, closed) in [("state.db", 0o644, 0o600), ("homes.json", 0o660, 0o600)] {
-            fs::write(home.path.join(name), "").unwrap();
-            fs::set_permissions(home.path.join(name), Permissions::from_mode(loose)).unwrap();
+        assert_eq!(mode(), 0o700);
+        set(&home.path, 0o755);
+        home.prepare().unwrap();
+        assert_eq!(mode(), 0o700, "a folder with nothing in it is closed");
+        for (name, open, closed) in
+            [("state.db", 0o640, 600), ("homes.json", 0o660, 600), ("files", 0o750, 700)]
+        {
+            let path = home.path.join(name);
+            match name {
+                "files" => fs::create_dir(&path).unwrap(),
+                _ => fs::write(&path, "").unwrap(),
+            }
+            set(&path, open);
+            let told = home.prepare().unwrap_err().explained();
+            assert!(told.contains(&format!("{name} (mode {open:o})")), "{told}");
+            assert!(told.contains(&format!("chmod {closed} {}", path.display())), "{told}");
+            assert_eq!(path.metadata().unwrap().mode() & 0o777, open, "it is left as it was found");
+            set(&path, 0o700);
             home.prepare().unwrap();
-            assert_eq!(mode(name), closed, "{name}");
         }
-        fs::create_dir(home.path.join("files")).unwrap();
-        fs::set_permissions(home.path.join("files"), Permissions::from_mode(0o755)).unwrap();
-        home.prepare().unwrap();
-        assert_eq!(mode("files"), 0o700);
+        set(&home.path, 0o750);
+        let halt = home.prepare().unwrap_err().to_string();
+        assert!(halt.contains("home (mode 750)"), "{halt}");
+        set(&home.path, 0o700);
         for name in OURS {
             let path = home.path.join(name);
             let _ = fs::remove_file(&path);

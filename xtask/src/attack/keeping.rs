@@ -36,7 +36,7 @@ pub(super) fn the_present_folder_means_nothing(field: &Field) -> BoxFuture<'_, R
     .boxed()
 }
 
-/// ATK-112: state that is a link, and secrets that others can read.
+/// ATK-112: state that is a link, and secrets and state that others can read.
 pub(super) fn links_and_open_secrets_are_refused(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let elsewhere = tempfile::tempdir()?;
@@ -59,6 +59,16 @@ pub(super) fn links_and_open_secrets_are_refused(field: &Field) -> BoxFuture<'_,
                 "{mode:o}: {code}: {output}"
             );
             ensure!(!output.contains("canary"), "it is shown: {output}");
+        }
+        let home = Home::empty()?;
+        home.write("state.db", "")?;
+        for mode in [0o640, 0o644, 0o604] {
+            fs::set_permissions(home.file("state.db"), fs::Permissions::from_mode(mode))?;
+            let (code, output) = ended(Launch::new(&field.binary).start(home.path())?).await?;
+            ensure!(
+                code == MISCONFIGURED && output.contains("chmod 600"),
+                "state with {mode:o}: {code}: {output}"
+            );
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use talaria_machine::make_for_us;
 use talaria_store_sqlite::SqliteStore;
 use tempfile::TempDir;
 
@@ -40,8 +41,9 @@ impl Place {
 
     fn write(&self, name: &str, text: &str) {
         let path = self.home.path().join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("makes a folder");
-        fs::write(path, text).expect("writes");
+        make_for_us(path.parent().expect("a folder")).expect("makes a folder");
+        fs::write(&path, text).expect("writes");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("sets a mode");
     }
 
     fn read(&self, name: &str) -> String {

@@ -99,6 +99,7 @@ impl Refusal {
 pub(crate) fn verify(home: &Home, file: &Path) -> Result<Checked, Halt> {
     let check = |folder: &Path| unpack(file, folder, Wanted::State).map_err(|why| why.halt(file));
     if home.path().exists() {
+        home.prepare()?;
         let workshop = Workshop::open(home)?;
         return check(workshop.folder());
     }

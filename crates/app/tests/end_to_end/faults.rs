@@ -170,7 +170,7 @@ async fn a_damaged_search_database_is_made_again_from_the_truth() {
         }
         match damage {
             "missing" => fs::remove_file(rig.home.file("search.db")).unwrap(),
-            _ => fs::write(rig.home.file("search.db"), vec![0x5a; 8192]).unwrap(),
+            _ => rig.home.write("search.db", &"Z".repeat(8192)).unwrap(),
         }
         rig.start().await;
         let found = async {

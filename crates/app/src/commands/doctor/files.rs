@@ -43,7 +43,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
                 .hint("run talaria as that user, or set TALARIA_HOME to a folder of your own"),
         );
     }
-    findings.extend(open_to_others(home));
+    findings.extend(open_to_others(patient));
     findings.extend(links(patient));
     findings.extend(left_behind(patient));
     findings.extend(locks());
@@ -55,16 +55,16 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
 }
 
 /// What others could read. What is in a folder that is closed to them is closed as well.
-fn open_to_others(home: &Path) -> Vec<Finding> {
-    let secret = ["", "config.yaml", ".env", "state.db", "search.db", "homes.json", "paused.json"];
-    let is_open = |name: &&str| {
-        let path = if name.is_empty() { home.to_owned() } else { home.join(name) };
+fn open_to_others(patient: &Patient<'_>) -> Vec<Finding> {
+    let home = patient.home.path();
+    let secret = [home.to_owned(), home.join("config.yaml"), home.join(".env")];
+    let is_open = |path: PathBuf| {
         let how = open_to(&path)?;
         let mode = Mode::of(&fs::symlink_metadata(&path).ok()?).for_us().bits();
         let text = format!("{} is open to others ({how})", path.display());
         Some(Finding::problem("home", text).remedy(Remedy::Close { path, mode }))
     };
-    secret.iter().filter_map(is_open).collect()
+    secret.into_iter().chain(patient.home.ours()).filter_map(is_open).collect()
 }
 
 fn links(patient: &Patient<'_>) -> Vec<Finding> {
