@@ -139,6 +139,8 @@ pub(crate) async fn apply(desk: &Desk) -> Result<api::Reloaded, String> {
         .collect();
     // What is taken out may come back under another name: its credentials have to be free by then.
     let mut accounts = join_all(out.into_iter().map(|id| take_out(desk, id))).await;
+    // So may one whose credential is another one now: two can have swapped theirs.
+    join_all(renewed.iter().filter(|id| kept.contains(id)).map(|id| take_out(desk, id))).await;
     let moved = kept.into_iter().map(|id| {
         let way = if renewed.contains(id) { Way::Onward } else { Way::OrBack };
         move_on(desk, id, loaded.config(), way)

@@ -321,6 +321,42 @@ async fn a_credential_that_was_replaced_is_not_taken_up_again() {
     assert_eq!(telegram.asked("getUpdates").len(), asked, "nobody asks with the old one");
 }
 
+/// Two accounts swap their bots in one save: each lets go of its own before either takes the other's.
+#[tokio::test]
+async fn two_accounts_that_swap_their_tokens_are_connected_at_once() {
+    let telegram = telegram::Vendor::open().await;
+    telegram.truth().keeps_time = true;
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    let before = config(&rig);
+    // The vendor knows one of the two bots only, so that it can be told which account has it.
+    let unknown = telegram::TOKEN.replace(':', ":x");
+    let with = |alpha: &str, beta: &str| {
+        let account = |name: &str, token: &str| {
+            format!(
+                "  {name}:\n    platform: telegram\n    token: \"{token}\"\n    base_url: \"{}\"\n    \
+                 allow: [7]\n",
+                telegram.url
+            )
+        };
+        let accounts = format!("accounts:\n{}{}", account("alpha", alpha), account("beta", beta));
+        before.replace("accounts:\n", &accounts)
+    };
+    rig.home.write("config.yaml", &with(telegram::TOKEN, &unknown)).unwrap();
+    rig.start().await;
+    for (alpha, beta, has_it) in
+        [(unknown.as_str(), telegram::TOKEN, "beta"), (telegram::TOKEN, unknown.as_str(), "alpha")]
+    {
+        rig.home.write("config.yaml", &with(alpha, beta)).unwrap();
+        let (_, output) = run(rig.home.path(), &["reload"]).await;
+        assert!(!output.contains("in use"), "{output}");
+        let (_, output) = run(rig.home.path(), &["platforms"]).await;
+        for name in ["alpha", "beta"] {
+            let line = output.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+            assert_eq!(line.contains("connected"), name == has_it, "{output}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_paused_account_stays_paused_until_it_is_resumed_whether_a_gateway_runs_or_not() {
     let mut rig = Rig::new(VendorSettings::default(), &[]).await;
