@@ -150,7 +150,7 @@ list that the gateway itself goes by; `/help` shows what you may use where you a
 - A line that begins with a space, or with a path such as `/etc/hosts`, is no command.
 - *Who*: administrators are named in `accounts.<name>.allow_admin_from`, and in groups in
   `group_allow_admin_from`. In the web chat and in the terminal it is you. As long as nobody is named,
-  whoever is listed in `allow` is one; once somebody is, the others may use `/help`, `/whoami`, `/stop` for a turn of their own, and what
+  whoever is listed in `allow` is one, and with `admins_unless_named: everyone` whoever is heard; once somebody is, the others may use `/help`, `/whoami`, `/stop` for a turn of their own, and what
   `user_allowed_commands` lists. [Who may do what](../access.md) is the whole table.
 - *During an answer*: **at once** goes ahead of everything that waits; **in turn** is obeyed when its
   place in the order of what was said comes; **refused** would change what the answer is made of.
@@ -178,7 +178,8 @@ changes:
 | none of these | a stranger |
 
 Whoever is let in and named in `allow_admin_from` (elsewhere `group_allow_admin_from`) is an administrator
-there. As long as nobody is named, whoever is on the list is; who was paired or is a guest is not. Whoever
+there. As long as nobody is named, whoever is on the list is; who was paired or is a guest is not, unless
+`admins_unless_named` says `everyone`. Whoever
 speaks in the name of a group or a channel is a guest at most, because that can be several people.
 
 A stranger who writes in a direct chat is ignored, or gets one answer with a pairing code, as

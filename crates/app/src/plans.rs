@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_config::{
-    AccountSettings, AllowBots, CommandSettings, Config, ReplyToMode, RoomAccess, TransportSetting,
-    UnauthorizedDm,
+    AccountSettings, AdminsUnlessNamed, AllowBots, CommandSettings, Config, ReplyToMode,
+    RoomAccess, TransportSetting, UnauthorizedDm,
 };
 use talaria_gateway::{AccountPlan, Manner, Replies, Streaming, Transport};
 use talaria_model::AccountId;
 use talaria_platform::Identity;
 use talaria_session::{
     Access, Bots, Chatter, Elsewhere, Gate, GroupSessions, Mention, Places, Policy, RoomRules,
-    Scope, Strangers, Surface, ThreadSessions, Threads, Tiers,
+    Scope, Strangers, Surface, ThreadSessions, Threads, Tiers, Unnamed,
 };
 
 use crate::exit::Halt;
@@ -123,6 +123,10 @@ pub(crate) fn access(config: &Config, id: &AccountId, settings: &AccountSettings
         tiers: Arc::new(Tiers {
             admins: commands.admins.clone(),
             others: commands.allowed.clone(),
+            unnamed: match commands.unnamed {
+                AdminsUnlessNamed::Listed => Unnamed::Listed,
+                AdminsUnlessNamed::Everyone => Unnamed::Everyone,
+            },
         }),
     };
     Access {
@@ -205,7 +209,7 @@ mod tests {
     }
 
     /// Settings of an account that name nobody but ann and ben, and do not say that everybody is heard.
-    const KEYS: [&str; 22] = [
+    const KEYS: [&str; 23] = [
         "allow: [ann]",
         "allow_from: [ann, ben]",
         "group_allow_from: [ben]",
@@ -213,6 +217,7 @@ mod tests {
         "group_allow_admin_from: [mallory, ann]",
         "user_allowed_commands: [restart, status]",
         "group_user_allowed_commands: [reload]",
+        "admins_unless_named: everyone",
         "dm_policy: open",
         "dm_policy: pairing",
         "dm_policy: allowlist",
@@ -314,6 +319,14 @@ mod tests {
             ("allow_everyone: true", "ann", Group, Guest),
             ("allow_everyone: true, group_policy: allowlist", "ann", Group, Stranger),
             ("allow_everyone: true, dm_policy: pairing", "ann", Direct, Stranger),
+            ("allow_everyone: true, admins_unless_named: everyone", "ann", Group, Admin),
+            (
+                "allow_everyone: true, admins_unless_named: everyone, group_allow_admin_from: [ben]",
+                "ann",
+                Group,
+                Guest,
+            ),
+            ("admins_unless_named: everyone", "ann", Direct, Stranger),
             ("allow: [ann], group_policy: disabled", "ann", Group, Nobody),
             ("allow: [ann], dm_policy: disabled", "ann", Direct, Nobody),
         ] {
@@ -358,6 +371,7 @@ mod tests {
             "allow_admin_from: [mallory]",
             "group_allow_admin_from: [mallory]",
             "user_allowed_commands: [restart]",
+            "admins_unless_named: everyone",
             "dm_policy: pairing",
             "group_policy: allowlist",
             "unauthorized_dm_behavior: pair",

@@ -120,6 +120,21 @@ pub struct CommandSettings {
     pub admins: BTreeSet<SenderId>,
     /// What the others may give as soon as somebody is named there, without slashes.
     pub allowed: BTreeSet<String>,
+    /// Who may give every command as long as nobody is.
+    pub unnamed: AdminsUnlessNamed,
+}
+
+/// Who is an administrator as long as nobody is named as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AdminsUnlessNamed {
+    /// Whoever is on a list or has a role that the account names. Not who was let in by pairing, or because
+    /// everybody is.
+    #[default]
+    Listed,
+    /// Whoever is heard: who was paired and, where everybody is heard, everybody. They may restart the
+    /// gateway, approve what others asked for and let others in.
+    Everyone,
 }
 
 /// What is done when a conversation becomes too long for the model.

@@ -46,8 +46,9 @@ pub use access::{
 pub use apart::apart;
 pub use approvals::{ApprovalMode, ApprovalSettings, ApprovedBy, AskBefore, ProgramSettings};
 pub use conversations::{
-    AfterStop, CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
-    QuickWho, ResetMode, ResetOverride, ResetSettings, SessionSettings, words,
+    AdminsUnlessNamed, AfterStop, CommandSettings, CompressionSettings, PriceSettings,
+    PrivacySettings, QuickSettings, QuickWho, ResetMode, ResetOverride, ResetSettings,
+    SessionSettings, words,
 };
 pub use destinations::DestinationSettings;
 pub use dotenv::put_variable;

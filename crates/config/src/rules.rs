@@ -7,7 +7,9 @@ use talaria_platform::Spec;
 
 use crate::access::{ADMINISTRATORS, senders, unfit};
 use crate::approvals::ApprovalMode;
-use crate::conversations::{CommandSettings, QUIET_PLATFORMS, QuickSettings, needs_shell, words};
+use crate::conversations::{
+    AdminsUnlessNamed, CommandSettings, QUIET_PLATFORMS, QuickSettings, needs_shell, words,
+};
 use crate::environment::Environment;
 use crate::finding::{Finding, Origin};
 use crate::fit::{FittedAccount, Held, Leaf};
@@ -275,6 +277,7 @@ pub(crate) fn commands(
             verdict,
         ),
         allowed: named(&keys.group_user_allowed_commands),
+        unnamed: keys.admins_unless_named,
     };
     let named_in = below(&path, "allow_admin_from");
     let admins = senders(&keys.allow_admin_from, &named_in, ADMINISTRATORS, origins, verdict);
@@ -299,11 +302,17 @@ pub(crate) fn commands(
     }
     if !admins.is_empty() && group.admins.is_empty() {
         let path = below(&path, "allow_admin_from");
-        let expectation = "decides about direct chats only: in every other chat, whoever is listed may \
-                           give every command; name somebody in group_allow_admin_from, too";
+        let who = match keys.admins_unless_named {
+            AdminsUnlessNamed::Listed => "whoever is listed",
+            AdminsUnlessNamed::Everyone => "everybody who is heard",
+        };
+        let expectation = format!(
+            "decides about direct chats only: in every other chat, {who} may give every command; name \
+             somebody in group_allow_admin_from, too"
+        );
         verdict.warnings.push(Finding::at(&origins.of(&path), &path, expectation));
     }
-    (CommandSettings { admins, allowed }, group)
+    (CommandSettings { admins, allowed, unnamed: keys.admins_unless_named }, group)
 }
 
 /// What is answered on an account.

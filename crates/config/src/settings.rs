@@ -16,8 +16,8 @@ use url::Url;
 use crate::access::{AccessSettings, AccountAccess, DmPolicy, GroupPolicy, UnauthorizedDm};
 use crate::approvals::{ApprovalSettings, ProgramSettings};
 use crate::conversations::{
-    CommandSettings, CompressionSettings, PriceSettings, PrivacySettings, QuickSettings,
-    ResetOverride, ResetSettings, SessionSettings,
+    AdminsUnlessNamed, CommandSettings, CompressionSettings, PriceSettings, PrivacySettings,
+    QuickSettings, ResetOverride, ResetSettings, SessionSettings,
 };
 use crate::destinations::DestinationSettings;
 use crate::people::{BudgetsSettings, PersonSettings, RoleSettings};
@@ -645,8 +645,8 @@ pub(crate) struct AccountKeys {
     /// What becomes of a message that you change after the agent has read it.
     pub(crate) edited_messages: EditedMessages,
 
-    /// Who may give every command in a direct chat: ids, as in `allow`. As long as nobody is named,
-    /// whoever is listed may; who was let in by pairing, or because everybody is, never.
+    /// Who may give every command in a direct chat: ids, as in `allow`. As long as nobody is named, who may
+    /// is said by `admins_unless_named`.
     #[schemars(extend("x-applies" = "live", "x-synonyms" = ["admins"]))]
     pub(crate) allow_admin_from: Vec<String>,
 
@@ -664,6 +664,10 @@ pub(crate) struct AccountKeys {
     #[schemars(extend("x-applies" = "live"))]
     pub(crate) group_user_allowed_commands: Vec<String>,
 
+    /// Who may give every command where no administrator is named.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) admins_unless_named: AdminsUnlessNamed,
+
     /// What differs from the general `session_reset` on this account.
     pub(crate) session_reset: ResetOverride,
 
@@ -678,7 +682,7 @@ pub(crate) struct AccountKeys {
 }
 
 /// What is every account's and not its platform's.
-pub(crate) const ACCOUNT_KEYS: [&str; 27] = [
+pub(crate) const ACCOUNT_KEYS: [&str; 28] = [
     "enabled",
     "allow",
     "allow_from",
@@ -702,6 +706,7 @@ pub(crate) const ACCOUNT_KEYS: [&str; 27] = [
     "user_allowed_commands",
     "group_allow_admin_from",
     "group_user_allowed_commands",
+    "admins_unless_named",
     "session_reset",
     "streaming",
     "display",
@@ -735,6 +740,7 @@ impl Default for AccountKeys {
             user_allowed_commands: Vec::new(),
             group_allow_admin_from: Vec::new(),
             group_user_allowed_commands: Vec::new(),
+            admins_unless_named: AdminsUnlessNamed::default(),
             session_reset: ResetOverride::default(),
             streaming: StreamingOverride::default(),
             display: DisplayOverride::default(),

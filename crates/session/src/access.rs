@@ -237,6 +237,19 @@ pub struct Tiers {
     /// What everybody else may give as soon as an administrator is named, by name. `/help` and
     /// `/whoami` always.
     pub others: BTreeSet<String>,
+    /// Who may give every command as long as nobody is named.
+    pub unnamed: Unnamed,
+}
+
+/// Who is an administrator as long as nobody is named as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unnamed {
+    /// Whom the operator has named otherwise: on a list or by a role. Not who just came, nor who was let in
+    /// by a code.
+    #[default]
+    Listed,
+    /// Whoever is heard.
+    Everyone,
 }
 
 impl Tiers {
@@ -249,7 +262,7 @@ impl Tiers {
 /// Whether commands are kept from those who are not administrators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gating {
-    /// Nobody is named: whoever is on a list may give every command.
+    /// Nobody is named: `Tiers::unnamed` says who may give every command.
     Off,
     /// Somebody is.
     On,
@@ -681,8 +694,10 @@ impl Access {
             return (Footing::Guest, rule);
         }
         let is_admin = match here.tiers.gating() {
-            // Only who was named by the operator: not who just came, nor who was let in by a code.
-            Gating::Off => footing == Footing::Listed,
+            Gating::Off => match here.tiers.unnamed {
+                Unnamed::Listed => footing == Footing::Listed,
+                Unnamed::Everyone => true,
+            },
             Gating::On => here.tiers.admins.contains(id),
         };
         (if is_admin { Footing::Admin } else { footing }, rule)

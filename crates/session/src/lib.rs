@@ -27,7 +27,7 @@ mod voice;
 
 pub use access::{
     Access, Authority, Caller, Deed, Footing, Gating, Permission, Policy, Reach, Room, RoomRules,
-    Rule, Strangers, Surface, Tiers, Whose, permitted,
+    Rule, Strangers, Surface, Tiers, Unnamed, Whose, permitted,
 };
 pub use command::{
     COMMANDS, Category, Command, CommandSpec, Given, Meant, Quick, QuickCommand, Shown, Typed,

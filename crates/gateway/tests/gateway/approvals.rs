@@ -182,7 +182,7 @@ fn with_admin(by: Approvers, groups: GroupSessions) -> World {
     world.scope = Scope { groups, ..Scope::default() };
     world.rules.approvals = Approvals { by, ..Approvals::default() };
     let admins = BTreeSet::from([SenderId::literal("bob")]);
-    world.accounts[0].1.group.tiers = Arc::new(Tiers { admins, others: BTreeSet::new() });
+    world.accounts[0].1.group.tiers = Arc::new(Tiers { admins, ..Tiers::default() });
     world
 }
 

@@ -119,6 +119,7 @@ fn nobody_is_asked_about_a_command_that_its_sender_may_not_give() {
     let tiers = Tiers {
         admins: [SenderId::literal("alice")].into(),
         others: ["weather".to_owned()].into(),
+        ..Tiers::default()
     };
     let listed = ["alice", "ben"].map(SenderId::literal);
     let direct = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
@@ -340,6 +341,7 @@ fn a_command_can_be_turned_into_another_one_and_is_still_subject_to_who_may_give
     let tiers = Tiers {
         admins: [SenderId::literal("alice")].into(),
         others: ["again", "say"].map(str::to_owned).into(),
+        ..Tiers::default()
     };
     let direct = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
     world.accounts[0].1 = Access { direct, ..Access::only(["ben"].map(SenderId::literal)) };

@@ -132,6 +132,32 @@ fn everybody_is_heard_everywhere_where_everybody_is_heard() {
 }
 
 #[test]
+fn everybody_is_an_administrator_only_where_that_is_said_and_nobody_is_named() {
+    let rules = |admins: &[&str], unnamed| RoomRules {
+        tiers: Arc::new(Tiers { admins: ids(admins), unnamed, ..Tiers::default() }),
+        ..RoomRules::default()
+    };
+    let ann = Sender::new(SenderId::literal("ann"));
+    let channel = Sender { kind: SenderKind::Chat, ..ann.clone() };
+    for (admins, unnamed, paired, guest) in [
+        (&[][..], Unnamed::Listed, Footing::Paired, Footing::Guest),
+        (&[], Unnamed::Everyone, Footing::Admin, Footing::Admin),
+        (&["root"], Unnamed::Everyone, Footing::Paired, Footing::Guest),
+    ] {
+        let direct = rules(admins, unnamed);
+        let closed = Access { direct: direct.clone(), ..Access::closed() };
+        let by_code = Caller { grant: Some(Reach::Direct), ..caller(&ann, Room::Direct) };
+        assert_eq!(closed.footing(by_code), (paired, Rule::Pairing));
+        assert_eq!(stands(&closed, "ann", Room::Direct), (Footing::Stranger, Rule::None));
+        let open = RoomRules { policy: Policy::Open, ..direct };
+        let open = Access { direct: open, ..Access::closed() };
+        assert_eq!(stands(&open, "ann", Room::Direct), (guest, Rule::Everyone));
+        let of_channel = open.footing(caller(&channel, Room::Direct));
+        assert_eq!(of_channel, (Footing::Guest, Rule::Everyone), "it may be several people");
+    }
+}
+
+#[test]
 fn each_footing_each_rule_and_each_deed_has_words_of_its_own() {
     fn are_their_own(words: impl IntoIterator<Item = &'static str>) {
         let words: Vec<_> = words.into_iter().collect();
@@ -227,6 +253,7 @@ fn who_may_give_which_command() {
         let tiers = Tiers {
             admins: ids(&["ann"]),
             others: others.iter().map(|&name| name.to_owned()).collect(),
+            ..Tiers::default()
         };
         let room = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
         Access { direct: room, ..Access::only(ids(&["ann", "ben"])) }
@@ -390,8 +417,9 @@ fn some_ids() -> impl Strategy<Value = BTreeSet<SenderId>> {
 
 fn some_rules() -> impl Strategy<Value = RoomRules> {
     let policy = prop::sample::select(vec![Policy::Open, Policy::Named, Policy::Disabled]);
-    (policy, some_ids(), some_ids()).prop_map(|(policy, listed, admins)| {
-        let tiers = Arc::new(Tiers { admins, ..Tiers::default() });
+    let unnamed = prop::sample::select(vec![Unnamed::Listed, Unnamed::Everyone]);
+    (policy, some_ids(), some_ids(), unnamed).prop_map(|(policy, listed, admins, unnamed)| {
+        let tiers = Arc::new(Tiers { admins, unnamed, ..Tiers::default() });
         RoomRules { policy, listed, tiers }
     })
 }
@@ -445,7 +473,8 @@ proptest! {
             || access.general.contains(&sender.id)
             || here.listed.contains(&sender.id)
             || role == Standing::ByRole
-            || here.tiers.admins.contains(&sender.id);
+            || here.tiers.admins.contains(&sender.id)
+            || (here.tiers.admins.is_empty() && here.tiers.unnamed == Unnamed::Everyone);
         prop_assert!(!authority.is_admin() || named, "nobody becomes one by coming in");
     }
 

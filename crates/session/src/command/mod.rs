@@ -493,6 +493,7 @@ mod tests {
         let tiers = Arc::new(Tiers {
             admins: BTreeSet::from([SenderId::literal("alice")]),
             others: BTreeSet::from(["status".to_owned(), "weather".to_owned()]),
+            ..Tiers::default()
         });
         let by = |footing| Authority { footing, tiers: tiers.clone(), ..Authority::none() };
         let may = |text: &str, footing| {
@@ -641,8 +642,11 @@ mod tests {
     #[test]
     fn help_names_what_the_one_who_asks_may_do() {
         let others = BTreeSet::from(["status".to_owned()]);
-        let tiers =
-            Arc::new(Tiers { admins: BTreeSet::from([SenderId::literal("alice")]), others });
+        let tiers = Arc::new(Tiers {
+            admins: BTreeSet::from([SenderId::literal("alice")]),
+            others,
+            ..Tiers::default()
+        });
         let by = |footing| Authority { footing, tiers: tiers.clone(), ..Authority::none() };
         let all = help(&by(Footing::Admin), &[]);
         for spec in COMMANDS.iter().filter(|spec| spec.is_listed()) {

@@ -39,7 +39,10 @@ fn by(by: Approvers, admins: &[&'static str]) -> Talk {
     let admins = admins.iter().map(|name| SenderId::literal(name)).collect();
     // Commands are not what is looked at here.
     let others = BTreeSet::from(["approve", "deny"].map(str::to_owned));
-    let direct = RoomRules { tiers: Arc::new(Tiers { admins, others }), ..RoomRules::default() };
+    let direct = RoomRules {
+        tiers: Arc::new(Tiers { admins, others, ..Tiers::default() }),
+        ..RoomRules::default()
+    };
     let rules = rules_with(|rules| rules.approvals = Approvals { by, ..Approvals::default() });
     Talk::new(rules).on(Access { direct, ..Access::closed() })
 }

@@ -50,6 +50,7 @@ fn named() -> Talk {
     let tiers = Tiers {
         admins: BTreeSet::from([SenderId::literal("alice")]),
         others: BTreeSet::from(["usage".into()]),
+        ..Tiers::default()
     };
     let direct = RoomRules { tiers: Arc::new(tiers), ..RoomRules::default() };
     Talk::new(quiet()).on(Access { direct, ..Access::closed() })

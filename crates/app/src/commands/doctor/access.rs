@@ -1,6 +1,8 @@
 //! Who is heard, and who may do what that only administrators should.
 
-use talaria_config::{AccountSettings, CommandSettings, Doors, RoomAccess, UnauthorizedDm};
+use talaria_config::{
+    AccountSettings, AdminsUnlessNamed, CommandSettings, Doors, RoomAccess, UnauthorizedDm,
+};
 use talaria_model::AccountId;
 use talaria_platform::Identity;
 
@@ -39,13 +41,13 @@ fn of_account(id: &AccountId, settings: &AccountSettings) -> Vec<Finding> {
         ("groups", &access.group, &settings.group, "group_allow_admin_from"),
     ];
     for (room, heard, commands, setting) in rooms {
-        if let Some(many) = named_without_admins(settings, heard, commands) {
+        if let Some(who) = admins_without_a_name(settings, heard, commands) {
             findings.push(
                 Finding::warning(
                     "access",
                     format_args!(
-                        "command gating is off in {room} of {id}: all {many} who are named are \
-                         administrators, who may restart, reload and pause the gateway"
+                        "command gating is off in {room} of {id}: {who} are administrators, who may \
+                         restart, reload and pause the gateway"
                     ),
                 )
                 .hint(format_args!("name the administrators in accounts.{id}.{setting}")),
@@ -55,19 +57,24 @@ fn of_account(id: &AccountId, settings: &AccountSettings) -> Vec<Finding> {
     findings
 }
 
-/// How many are administrators because nobody is named as one, where that is more than one.
-fn named_without_admins(
+/// Who is an administrator because nobody is named as one, where that is more than one person.
+fn admins_without_a_name(
     settings: &AccountSettings,
     heard: &RoomAccess,
     commands: &CommandSettings,
-) -> Option<usize> {
+) -> Option<String> {
     if !commands.admins.is_empty() || heard.doors == Doors::Closed {
         return None;
     }
-    let access = &settings.access;
-    let named = access.allow.iter().chain(&access.general).chain(&heard.allow);
-    let many = named.collect::<std::collections::BTreeSet<_>>().len();
-    (many > 1).then_some(many)
+    match commands.unnamed {
+        AdminsUnlessNamed::Everyone => Some("all who are heard, by whatever rule,".to_owned()),
+        AdminsUnlessNamed::Listed => {
+            let access = &settings.access;
+            let named = access.allow.iter().chain(&access.general).chain(&heard.allow);
+            let many = named.collect::<std::collections::BTreeSet<_>>().len();
+            (many > 1).then(|| format!("all {many} who are named"))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +98,12 @@ mod tests {
         assert!(several[0].contains("all 3 who are named are administrators"), "{several:?}");
         let gated = "allow: [ann, bob], allow_admin_from: [ann], group_allow_admin_from: [ann]";
         assert_eq!(found(gated), Vec::<String>::new());
+        let everyone = found("allow: [ann], admins_unless_named: everyone, group_policy: disabled");
+        assert_eq!(everyone.len(), 1, "{everyone:?}");
+        assert!(
+            everyone[0].contains("direct chats of loopback: all who are heard"),
+            "{everyone:?}"
+        );
         assert!(found("allow_everyone: true")[0].starts_with("everybody is heard"));
         assert!(found("dm_policy: disabled")[0].starts_with("nobody is heard"));
     }
