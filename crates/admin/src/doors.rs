@@ -35,8 +35,9 @@ pub trait Operator: Send + Sync {
     /// What reading the configuration again would do. The error is what is wrong with it.
     async fn plan(&self) -> Result<api::ConfigPlan, String>;
 
-    /// Reads the configuration again. The error is what is wrong with it; nothing changed then.
-    async fn reload(&self) -> Result<api::Reloaded, String>;
+    /// Reads the configuration again, in somebody's name. The error is what is wrong with it; nothing changed
+    /// then. It is done to its end, whether or not somebody still waits for that.
+    async fn reload(&self, by: &str) -> Result<api::Reloaded, String>;
 
     /// Ends the program as if it had been asked to by a signal.
     fn stop(&self);

@@ -345,7 +345,7 @@ async fn plan(State(desk): State<Desk>) -> Result<Json<api::ConfigPlan>, Refusal
 }
 
 async fn reload(State(desk): State<Desk>) -> Result<Json<api::Reloaded>, Refusal> {
-    desk.operator.reload().await.map(Json).map_err(wrong)
+    desk.operator.reload(OPERATOR).await.map(Json).map_err(wrong)
 }
 
 fn wrong(problem: String) -> Refusal {

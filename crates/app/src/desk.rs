@@ -4,14 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use talaria_admin::guests::OPERATOR;
 use talaria_admin::{Operator, Vitals, api};
 use talaria_clock::{Clock, SystemClock};
 use talaria_config::{Change, Config, Loaded, Sources};
 use talaria_gateway::{Drain, Gateway};
 use talaria_providers::{Http, Switchboard};
 use talaria_session::ResumeReason;
-use talaria_store::{AuditDeed, Audited};
+use talaria_store::{AuditDeed, Audited, StoreError};
 
 use crate::ending::{Asked, End, Ending, FLUSH, Pace, STUCK, Why};
 use crate::forensics::{Ended, Report};
@@ -19,6 +18,7 @@ use crate::home::Home;
 use crate::instruments::Instruments;
 use crate::locks::Locks;
 use crate::model::{self, Choice, Equipment};
+use crate::orders::Orders;
 use crate::steward::Butler;
 use crate::{ending, init, plans, programs, reload, signals, web_link};
 
@@ -27,6 +27,9 @@ const CHAT_GRACE: Duration = Duration::from_secs(20);
 
 /// How long what goes on beside a gateway has to come to a pause when it has ended.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// The most of a change that is recorded, in characters.
+const RECORDED: usize = 4_000;
 
 /// Whether a gateway can start again by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,7 @@ pub(crate) struct Desk {
     pub(crate) applied: Mutex<(Option<String>, Option<String>)>,
     pub(crate) before: Mutex<reload::Before>,
     pub(crate) reloading: tokio::sync::Mutex<()>,
+    pub(crate) orders: Orders,
     pub(crate) end: End,
     pub(crate) restarts: Restarts,
     /// Who listens and who speaks. That changes with a restart only.
@@ -183,22 +187,19 @@ impl Desk {
         Ok(ReadAgain { loaded, changes, choice, switchboard, sources })
     }
 
-    /// Records which settings have changed, and not to what.
-    pub(crate) async fn record(&self, changes: &[Change]) {
-        let paths: Vec<_> = changes.iter().map(|change| change.path.as_str()).collect();
-        if paths.is_empty() {
-            return;
+    /// Records which settings have changed, and by whose word that applies.
+    pub(crate) async fn record(&self, changes: &[Change], by: &str) -> Result<(), StoreError> {
+        if changes.is_empty() {
+            return Ok(());
         }
         let audited = Audited {
-            actor: OPERATOR.to_owned(),
+            actor: by.to_owned(),
             deed: AuditDeed::SettingsChanged,
             subject: "configuration".to_owned(),
-            detail: paths.join(", "),
+            detail: in_words(changes),
         };
-        let now = self.gateway.clock().now();
-        if let Err(error) = self.gateway.store().audit(now, vec![audited]).await {
-            tracing::warn!(%error, "what was changed cannot be recorded");
-        }
+        let recorded = self.gateway.store().audit(self.gateway.clock().now(), vec![audited]).await;
+        recorded.inspect_err(|error| tracing::warn!(%error, "what was changed cannot be recorded"))
     }
 
     /// Lets the accounts that run hear whom the configuration names, and answer what it says.
@@ -213,6 +214,18 @@ impl Desk {
             }
         }
     }
+}
+
+/// What has changed, as the record has it. Secrets are hidden in what a change shows.
+fn in_words(changes: &[Change]) -> String {
+    let line = |change: &Change| format!("{}: {} → {}", change.path, change.before, change.after);
+    let words = changes.iter().map(line).collect::<Vec<_>>().join(", ");
+    if words.chars().count() <= RECORDED {
+        return words;
+    }
+    // Of very much, at least what it was about.
+    let paths: Vec<_> = changes.iter().map(|change| change.path.as_str()).collect();
+    paths.join(", ").chars().take(RECORDED).collect()
 }
 
 /// What the sources of the configuration lead to.
@@ -251,8 +264,8 @@ impl Operator for Desk {
     }
 
     /// Reads the configuration again. The running one stays unless the new one is right as a whole.
-    async fn reload(&self) -> Result<api::Reloaded, String> {
-        reload::apply(self).await
+    async fn reload(&self, by: &str) -> Result<api::Reloaded, String> {
+        self.orders.give(by).await
     }
 
     fn stop(&self) {

@@ -24,6 +24,7 @@ mod last_good;
 mod locks;
 mod logging;
 mod model;
+mod orders;
 mod paused;
 mod people;
 mod plain;

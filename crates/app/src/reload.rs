@@ -9,6 +9,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures::future::join_all;
+use talaria_admin::guests::OPERATOR;
 use talaria_admin::{Operator, api};
 use talaria_config::{Applies, Change, Config, Shown, Sources};
 use talaria_gateway::{AccountPlan, AccountState, Probation};
@@ -108,14 +109,17 @@ pub(crate) async fn plan(desk: &Desk) -> Result<api::ConfigPlan, String> {
     })
 }
 
-/// Reads the configuration again and does what it says, target by target.
-pub(crate) async fn apply(desk: &Desk) -> Result<api::Reloaded, String> {
+/// Reads the configuration again in somebody's name and does what it says, target by target. Whoever begins
+/// this sees it through: cut off, an account would have nothing to go back to.
+pub(crate) async fn apply(desk: &Desk, by: &str) -> Result<api::Reloaded, String> {
     let _one_at_a_time = desk.reloading.lock().await;
     let read = desk.read_again().await.inspect_err(|problem| {
         desk.finds_wrong(Some(problem.clone()));
     })?;
     desk.finds_wrong(None);
     let ReadAgain { loaded, changes, choice, switchboard, sources } = read;
+    // Who is heard waits for no connection: whoever was taken off a list is not heard from here on.
+    desk.set_access(loaded.config());
     desk.butler.set_models(switchboard.clone());
     desk.butler.set_places(loaded.config());
     let agent = model::agent(loaded.config(), &choice, switchboard, &desk.equipment);
@@ -146,15 +150,15 @@ pub(crate) async fn apply(desk: &Desk) -> Result<api::Reloaded, String> {
         move_on(desk, id, loaded.config(), way)
     });
     accounts.extend(join_all(moved).await);
-    // Who is heard does not wait for a connection, nor go back with one.
+    // Nor does it go back with one, and accounts have come.
     desk.set_access(loaded.config());
     let all_well = accounts.iter().all(|account| !account.rolled_back);
     *desk.state() = State { loaded, choice };
     desk.applies(&sources);
-    if all_well {
+    // What could not be recorded is found and recorded at the next start, beside what is known to work.
+    if desk.record(&changes, by).await.is_ok() && all_well {
         desk.works(sources);
     }
-    desk.record(&changes).await;
     let line = |change: &Change| format!("{}: {} → {}", change.path, change.before, change.after);
     let lines =
         |applies: Applies| changes.iter().filter(move |change| change.applies == applies).map(line);
@@ -209,11 +213,15 @@ enum Way {
 /// Brings one account to its new settings, or back.
 async fn move_on(desk: &Desk, id: &AccountId, config: &Config, way: Way) -> api::AccountReloaded {
     let was = desk.gateway.accounts().into_iter().find(|account| account.id == *id);
+    let is_there = was.is_some();
     let worked = was.is_some_and(|was| was.state == AccountState::Connected);
     let plan = match plans::plan(&desk.home, config, &desk.locks, id) {
         Ok(Some(plan)) => plan,
         Ok(None) => return take_out(desk, id).await,
-        Err(halt) => return result(id, "left as it is", Some(halt.explained())),
+        Err(halt) => {
+            let outcome = if is_there { "left as it is" } else { "taken out" };
+            return result(id, outcome, Some(halt.explained()));
+        }
     };
     let back = {
         let mut before = desk.before();
@@ -295,7 +303,7 @@ pub(crate) async fn watch(desk: Arc<Desk>) -> Infallible {
         if is_still && settled.as_ref() != Some(&looks) && desk.watches() {
             settled = Some(looks.clone());
             if differs(&desk) {
-                match apply(&desk).await {
+                match apply(&desk, OPERATOR).await {
                     Ok(done) => tell(&done),
                     Err(problem) => {
                         tracing::error!(

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_admin::Operator;
+use talaria_admin::guests::OPERATOR;
 use talaria_clock::{Clock, Mark, SystemClock};
 use talaria_config::Sources;
 use talaria_gateway::{AccountState, AccountStatus, Gateway};
@@ -138,8 +139,10 @@ async fn begin(
     running.desk.applies(&sources);
     match older {
         None => {
-            running.desk.record(&last_good::changes(home, &sources)).await;
-            running.desk.works(sources);
+            let changes = last_good::changes(home, &sources);
+            if running.desk.record(&changes, OPERATOR).await.is_ok() {
+                running.desk.works(sources);
+            }
         }
         Some(Older { wrong, waiting }) => {
             tracing::error!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use talaria_admin::Operator;
+use talaria_admin::guests::OPERATOR;
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::Chores;
 use talaria_machine::{Heard, Process, Wish, command_line};
@@ -89,7 +90,7 @@ where
 }
 
 async fn reload(desk: Arc<Desk>) {
-    match desk.reload().await {
+    match desk.reload(OPERATOR).await {
         Ok(reloaded) => {
             tracing::info!(live = ?reloaded.live, accounts = ?reloaded.accounts, after_restart = ?reloaded.after_restart, "the configuration was read again");
         }

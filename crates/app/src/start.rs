@@ -30,6 +30,7 @@ use crate::instance::{self, Kind, Recorded};
 use crate::instruments::Instruments;
 use crate::locks::Locks;
 use crate::model::{self, Choice, Equipment};
+use crate::orders::{self, Orders};
 use crate::paused::PausedAccounts;
 use crate::state_file::StateFile;
 use crate::steward::Butler;
@@ -296,6 +297,7 @@ impl Prepared {
             applied: Mutex::default(),
             before: Mutex::new(before),
             reloading: tokio::sync::Mutex::new(()),
+            orders: Orders::default(),
             end: End::default(),
             restarts,
             voice: voice::summary(&config),
@@ -371,6 +373,11 @@ impl Running {
                     () = ended.cancelled() => {}
                 }
             }
+        });
+        let obeyed = desk.clone();
+        chores.begin("orders to read the configuration again", move || {
+            let desk = obeyed.clone();
+            async move { match orders::carry_out(desk).await {} }
         });
         let retention = Retention::of(desk.state().loaded.config());
         let (prefixes, ended) = (desk.equipment.prefixes.clone(), desk.end.asked.clone());

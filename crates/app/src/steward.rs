@@ -161,8 +161,8 @@ impl Steward for Butler {
         }
     }
 
-    async fn reload(&self) -> Result<String, String> {
-        let reloaded = self.desk()?.reload().await.map_err(|problem| {
+    async fn reload(&self, by: &str) -> Result<String, String> {
+        let reloaded = self.desk()?.reload(by).await.map_err(|problem| {
             format!("The configuration stays as it was:\n\n{}", block(&problem))
         })?;
         Ok(told(&reloaded))

@@ -8,7 +8,9 @@ use talaria_model::{
 };
 use talaria_session::pairing::Code;
 use talaria_session::{Event, PairWish, Past, Person, Recalled, Request, Rules, SessionKey, Told};
-use talaria_store::{Found, Life, Named, Owner, SearchScope, Spoken, StoreError, Wanted};
+use talaria_store::{
+    AuditDeed, Audited, Found, Life, Named, Owner, SearchScope, Spoken, StoreError, Wanted,
+};
 
 use crate::accounts::{self, AccountState};
 use crate::pairing::{self, Paired};
@@ -116,15 +118,15 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
         }
         Request::Platforms => Told::Text(platforms(shared)),
         Request::Platform { account, pause } => {
-            let by = format!("{}:{}", asking.key.account, asking.from.id);
+            let by = who_asks(asking);
             let done = match AccountId::new(account.as_str()) {
                 Ok(id) => crate::pausing::order(shared, &id, *pause, &by).await,
                 Err(_) => Err(PauseError::NoAccount(account.clone())),
             };
             Told::Text(crate::pausing::sentence(done, account, *pause))
         }
-        Request::SetHome => said(steward.set_home(&asking.at).await.map(|()| HOME.into())),
-        Request::Reload => said(steward.reload().await),
+        Request::SetHome => said(set_home(shared, asking).await),
+        Request::Reload => said(steward.reload(&who_asks(asking)).await),
         Request::Restart => match steward.restart().await {
             // The next process answers; this one has nothing more to say.
             Ok(()) => std::future::pending().await,
@@ -158,7 +160,7 @@ async fn pair(
         };
         return Ok(Told::Text(format!("{named} is not an account on which people can be let in.")));
     };
-    let by = format!("{}:{}", asking.key.account, asking.from.id);
+    let by = who_asks(asking);
     let done = pairing::wish(shared, &account, wish, &by).await;
     let code = match &done {
         Ok(Paired::Code(code)) => Some(code.clone()),
@@ -169,6 +171,26 @@ async fn pair(
         Some(code) => Told::Code { text, code },
         None => Told::Text(text),
     })
+}
+
+/// Who asks, as the record names them.
+fn who_asks(asking: &Asking) -> String {
+    format!("{}:{}", asking.key.account, asking.from.id)
+}
+
+/// Makes the chat the home of its account. That is where messages go by the account's name, so it is recorded.
+async fn set_home(shared: &Shared, asking: &Asking) -> Result<String, String> {
+    shared.steward.set_home(&asking.at).await?;
+    let audited = Audited {
+        actor: who_asks(asking),
+        deed: AuditDeed::SettingsChanged,
+        subject: asking.at.account.to_string(),
+        detail: format!("home: {}", asking.at.chat.id),
+    };
+    if let Err(error) = shared.store.audit(shared.clock.now(), vec![audited]).await {
+        tracing::warn!(%error, "what was changed cannot be recorded");
+    }
+    Ok(HOME.to_owned())
 }
 
 /// What a home is good for.

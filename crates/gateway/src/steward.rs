@@ -34,8 +34,8 @@ pub trait Steward: Send + Sync {
     /// A text without what must not be said: tokens and keys.
     fn discreet(&self, text: &str) -> String;
 
-    /// Reads the configuration again; says what came of it.
-    async fn reload(&self) -> Result<String, String>;
+    /// Reads the configuration again, in somebody's name; says what came of it.
+    async fn reload(&self, by: &str) -> Result<String, String>;
 
     /// Ends the process so that it starts again. Whoever asked is told by the process that starts.
     async fn restart(&self) -> Result<(), String>;
@@ -81,7 +81,7 @@ impl Steward for NoSteward {
         text.to_owned()
     }
 
-    async fn reload(&self) -> Result<String, String> {
+    async fn reload(&self, _: &str) -> Result<String, String> {
         Err("There is no configuration here to read again.".into())
     }
 

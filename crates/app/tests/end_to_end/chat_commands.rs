@@ -113,6 +113,11 @@ async fn who_is_heard_changes_without_a_restart() {
     place.says("/reload").await;
     place.vendor.happens("from-bob", "hello again", |event| event.sender = "1002".into());
     within(HANGS, "an answer to somebody new", heard("from-bob")).await;
+    // The record has who let it apply, and what it was.
+    let (_, record) = run(place.home.path(), &["audit"]).await;
+    let row = record.lines().find(|line| line.contains("configuration")).unwrap_or_default();
+    assert!(row.contains("terminal:operator") && row.contains("bench.allow"), "{record}");
+    assert!(row.contains('→'), "{record}");
 }
 
 #[tokio::test]
@@ -128,6 +133,8 @@ async fn the_home_of_an_account_is_kept_for_nobody_else_to_read() {
     place.says("where is home?").await;
     let asked = String::from_utf8(place.llm.last_request()).unwrap();
     assert!(asked.contains("The home of terminal is chat terminal:main."), "{asked}");
+    let (_, record) = run(place.home.path(), &["audit"]).await;
+    assert!(record.contains("terminal:operator") && record.contains("home: main"), "{record}");
 }
 
 #[tokio::test]

@@ -357,6 +357,51 @@ async fn two_accounts_that_swap_their_tokens_are_connected_at_once() {
     }
 }
 
+/// One account hangs with its new settings: whoever was taken off a list in the same save is not heard
+/// meanwhile, and it goes back although the one who wanted all this has hung up.
+#[tokio::test]
+async fn an_account_that_hangs_keeps_nobody_in_and_goes_back_although_nobody_waits() {
+    let telegram = telegram::Vendor::open().await;
+    telegram.truth().keeps_time = true;
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    let before = config(&rig);
+    let at = |url: &str| {
+        let account = format!(
+            "accounts:\n  family:\n    platform: telegram\n    token: \"{}\"\n    base_url: \"{url}\"\n    \
+             allow: [7]\n",
+            telegram::TOKEN
+        );
+        before.replace("accounts:\n", &account)
+    };
+    rig.home.write("config.yaml", &at(&telegram.url)).unwrap();
+    rig.start().await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let hangs = at(&format!("http://{}", silent.local_addr().unwrap()));
+    let save = hangs.replace("allow_everyone: true", "allow: [1001]");
+    rig.home.write("config.yaml", &save).unwrap();
+    let asker = rig.launch.clone().arguments(&["reload"]).start(rig.home.path()).unwrap();
+    let (_held, _) = within(HANGS, "the account to be moved", silent.accept()).await.unwrap();
+    rig.vendor.happens("from-bob", "hello", |event| event.sender = "1002".into());
+    rig.vendor.happens("from-ann", "hello", |event| event.sender = "1001".into());
+    let is_shown = |chat: &'static str| {
+        move |truth: &talaria_testkit::Truth| truth.shown().iter().any(|it| it.chat == chat)
+    };
+    let heard = rig.vendor.until(is_shown("from-ann"));
+    within(HANGS, "an answer to somebody on the list", heard).await;
+    assert!(!rig.vendor.read(is_shown("from-bob")), "who was taken off it is heard");
+    let output = rig.process().output();
+    assert!(!output.contains("the old ones are back"), "it does not hang any more: {output}");
+    asker.kill().await.unwrap();
+    logged(&mut rig, "the old ones are back").await;
+    telegram.push(telegram.said(7, "still there"));
+    let says =
+        |message: &Value| message["text"].as_str().is_some_and(|it| it.contains("still there"));
+    let answered = telegram.until(|truth| truth.messages.values().any(says));
+    within(HANGS, "an answer by the old settings", answered).await;
+    let (_, output) = run(rig.home.path(), &["audit"]).await;
+    assert!(output.contains("family.base_url"), "{output}");
+}
+
 #[tokio::test]
 async fn a_paused_account_stays_paused_until_it_is_resumed_whether_a_gateway_runs_or_not() {
     let mut rig = Rig::new(VendorSettings::default(), &[]).await;

@@ -54,7 +54,7 @@ impl Steward for Post {
     fn discreet(&self, text: &str) -> String {
         text.to_owned()
     }
-    async fn reload(&self) -> Result<String, String> {
+    async fn reload(&self, _: &str) -> Result<String, String> {
         Err("no".into())
     }
     async fn restart(&self) -> Result<(), String> {

@@ -74,7 +74,7 @@ impl Steward for Keeper {
         text.replace(SECRET, "[hidden]")
     }
 
-    async fn reload(&self) -> Result<String, String> {
+    async fn reload(&self, _: &str) -> Result<String, String> {
         Err("no".into())
     }
 
