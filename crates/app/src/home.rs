@@ -119,9 +119,11 @@ impl Home {
         self.path.join("accounts").join(account)
     }
 
-    /// Everything that we write in it.
+    /// Everything that we write in it, as far as it has a place of its own, and what each account has.
     pub(crate) fn ours(&self) -> impl Iterator<Item = PathBuf> {
-        OURS.iter().map(|name| self.path.join(name))
+        let accounts = fs::read_dir(self.path.join("accounts")).into_iter().flatten().flatten();
+        let kept = OURS.iter().map(|name| self.path.join(name));
+        kept.chain(accounts.map(|account| account.path()))
     }
 
     /// Makes the folder, for nobody but this user.
@@ -287,5 +289,11 @@ mod tests {
             fs::remove_file(&path).unwrap();
         }
         home.prepare().unwrap();
+        let accounts = home.path.join("accounts");
+        fs::create_dir(&accounts).unwrap();
+        set(&accounts, 0o700);
+        symlink(folder.path(), accounts.join("web")).unwrap();
+        let halt = home.prepare().unwrap_err().to_string();
+        assert!(halt.contains("web is a link"), "what an account has, too: {halt}");
     }
 }

@@ -158,6 +158,9 @@ pub fn load(sources: Sources, registrations: &[Registration]) -> Result<Loaded, 
         .collect();
     let conventional = conventions::said(&document.conventions, &environment);
     let fitted = fit(&document, &file, &assignments(&environment), &conventional, &always);
+    if let Some(finding) = writable(sources.config.as_ref()) {
+        return Err(Problems::new(vec![finding]).with_warnings(warnings));
+    }
     warnings.extend(permissions(CONFIG_FILE, sources.config.as_ref(), || {
         holds_secrets(&fitted.leaves, |origin| matches!(origin, Origin::File { .. }))
     }));
@@ -219,6 +222,7 @@ fn compose(
             config.accounts.insert(name, settings);
         }
     }
+    access::check_general(&config, &origins, &mut verdict);
     people::check(&config, &origins, &mut verdict);
     destinations::check(&config, &origins, &mut verdict);
     problems.extend(verdict.problems);
@@ -344,6 +348,18 @@ fn assignments(environment: &Environment) -> Vec<Assignment<'_>> {
             Some(Assignment { name, value, origin, path })
         })
         .collect()
+}
+
+/// Whoever writes into it names whom we listen to and what we run. That a group may is how files are made on
+/// many systems; that everybody may is not.
+fn writable(file: Option<&SourceFile>) -> Option<Finding> {
+    let file = file?;
+    let mode = file.mode.filter(|mode| mode & 0o002 != 0)?;
+    let path = file.path.as_ref().map_or(CONFIG_FILE.into(), |path| path.display().to_string());
+    let expectation = format!(
+        "may be written by every user of this machine (mode {mode:03o}); run `chmod 600 {path}`"
+    );
+    Some(Finding::about(CONFIG_FILE, expectation))
 }
 
 fn permissions(

@@ -30,7 +30,7 @@ use tokio::fs;
 use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 
-use names::{kind_of, plain_name};
+use names::{kind_of, plain_name, shown_by};
 use shelves::{Place, Shelf, Shelved, Shelves};
 
 /// Enough bytes to recognise any kind of file.
@@ -149,17 +149,16 @@ impl DiskFiles {
         Ok(Received { id, room, head })
     }
 
-    /// Gives a file of this kind that was received its name.
+    /// Gives a file that was received its name on a shelf, unless it is on another one already.
     async fn put_in_place(
         &self,
         from: &str,
         id: &FileId,
-        mime: &str,
+        on: Shelf,
         room: Room<'_>,
     ) -> io::Result<()> {
         let moving = self.moving.lock().await;
-        // What cannot be told by its bytes may have been called something else before: it stays one file.
-        let on = self.lock().shelf(id).unwrap_or(Shelf::of(mime));
+        let on = self.lock().shelf(id).unwrap_or(on);
         let (folder, from, id_of) = (self.folder.clone(), from.to_owned(), id.clone());
         let (shelf, at) = off_the_runtime(move || {
             let name = OsStr::new(id_of.as_str());
@@ -336,12 +335,12 @@ impl FileStore for DiskFiles {
         };
         let Received { id, room, head } = received;
         let size = room.bytes;
-        let mime = kind_of(&head, mime);
-        if let Err(error) = self.put_in_place(&temporary, &id, mime, room).await {
+        let on = Shelf::of(shown_by(&head).unwrap_or_default());
+        if let Err(error) = self.put_in_place(&temporary, &id, on, room).await {
             let _ = self.folder.remove(OsStr::new(&temporary));
             return Err(error.into());
         }
-        Ok(FileRef::new(id, plain_name(name), mime, size))
+        Ok(FileRef::new(id, plain_name(name), kind_of(&head, mime), size))
     }
 
     async fn read(&self, id: &FileId) -> Result<ByteStream, FileError> {

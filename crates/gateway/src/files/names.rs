@@ -10,10 +10,14 @@ const LONGEST_ENDING: usize = 16;
 /// is a picture by declaration but what is drawn in text.
 pub(super) fn kind_of<'a>(head: &[u8], declared: Option<&'a str>) -> &'a str {
     let is_picture = |mime: &&str| mime.starts_with("image/") && !mime.starts_with("image/svg");
-    infer::get(head)
-        .map(|kind| kind.mime_type())
+    shown_by(head)
         .or(declared.filter(|mime| !is_picture(mime)))
         .unwrap_or("application/octet-stream")
+}
+
+/// What bytes show that they are, if they do.
+pub(super) fn shown_by(head: &[u8]) -> Option<&'static str> {
+    infer::get(head).map(|kind| kind.mime_type())
 }
 
 /// A name for people to read, which harms nobody who saves a file under it: no folders, nothing that is

@@ -17,7 +17,7 @@ pub(super) enum Shelf {
 }
 
 impl Shelf {
-    /// Where a file of this kind goes.
+    /// Where a file goes whose bytes show that it is of this kind.
     pub(super) fn of(mime: &str) -> Self {
         match mime.split('/').next() {
             Some("image") => Self::Images,

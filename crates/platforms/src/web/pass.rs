@@ -4,7 +4,7 @@
 //! A pass is not stored anywhere, so it survives a restart. Replacing the key ends every pass. One that
 //! is used is handed out again for longer, so that nothing has to be written down about when that was.
 
-use std::fs::File;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,7 +15,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use talaria_clock::Clock;
-use talaria_machine::{Mode, make_for_us, open_to};
+use talaria_machine::{Mode, Private, make_for_us, open_to};
 use talaria_model::Timestamp;
 use tokio::sync::watch;
 
@@ -175,14 +175,16 @@ pub(super) fn private_folder(folder: &Path) -> io::Result<()> {
 
 /// The key, unless there is none that can be trusted: others could read it, or it was cut short.
 fn stored(path: &Path) -> io::Result<Option<Key>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
+    match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
-    };
-    if open_to(path).is_some() {
-        return Ok(None);
+        // Whatever it leads to is not what we wrote.
+        Ok(found) if found.is_symlink() => return Ok(None),
+        Ok(_) if open_to(path).is_some() => return Ok(None),
+        Ok(_) => {}
     }
+    // What has come into its place since is not followed either.
+    let mut file = OpenOptions::new().read(true).no_link().open(path)?;
     let mut bytes = Vec::new();
     (&mut file).take(size_of::<Key>() as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes.try_into().ok())
@@ -210,5 +212,18 @@ mod tests {
         assert!(stored(&path.join("login.key")).is_err());
         std::fs::write(&path, [7; size_of::<Key>() + 1]).unwrap();
         assert_eq!(stored(&path).unwrap(), None, "it is longer than one of ours");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_a_link_leads_to_is_none_of_ours_and_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, planted) = (folder.path().join("login.key"), folder.path().join("planted"));
+        let known = replace(&planted).unwrap();
+        std::os::unix::fs::symlink(&planted, &path).unwrap();
+        assert_eq!(stored(&path).unwrap(), None);
+        let key = replace(&path).unwrap();
+        assert_eq!(stored(&path).unwrap(), Some(key));
+        assert_eq!(stored(&planted).unwrap(), Some(known), "it is as it was");
     }
 }
