@@ -103,8 +103,12 @@ fn test(root: &Path, part: Part) -> Result<()> {
             trio::run_short(root, &shell::built(root, "debug"))
         }
         Part::Attack => {
-            build(root)?;
-            attack::run_all(root, &shell::built(root, "debug"))
+            // What people install: what the optimiser and missing assertions change is attacked, too.
+            shell::run(&mut shell::cargo(
+                root,
+                &["build", "--release", "--locked", "--package", "talaria"],
+            ))?;
+            attack::run_all(root, &shell::built(root, "release"))
         }
         Part::Servers => {
             build(root)?;

@@ -103,6 +103,13 @@ pub(crate) fn oddities(loaded: &Loaded) -> Vec<String> {
         for tool in role.tools.iter().flatten().filter(|tool| !TOOLS.contains(&tool.as_str())) {
             odd.push((place("tools"), format!("there is no tool {tool:?}")));
         }
+        let can_send =
+            role.tools.as_ref().is_none_or(|tools| tools.iter().any(|it| it == SendMessage::NAME));
+        if role.destinations.is_some() && !can_send {
+            let expectation =
+                format!("make no difference, because tools has no {}", SendMessage::NAME);
+            odd.push((place("destinations"), expectation));
+        }
         if !config.people.values().any(|person| person.role.as_ref() == Some(name)) {
             odd.push((format!("roles.{name}"), "is nobody's role".to_owned()));
         }
@@ -156,7 +163,7 @@ people:
   ben: {identities: [bench/9]}
 roles:
   family: {commands: [reload, pair, relaod], tools: [ask, axe], budget: {messages: 3, cost: 0.5}}
-  spare: {}
+  spare: {tools: [ask], destinations: [bench]}
 budgets: {person: {tokens: 10}, guest: {messages: 1}}
 accounts: {bench: {platform: loopback, address: '127.0.0.1:1', allow: ['7', '9']}}
 ";
@@ -189,6 +196,7 @@ accounts: {bench: {platform: loopback, address: '127.0.0.1:1', allow: ['7', '9']
                 "config.yaml:5: roles.family.commands: /pair stays with administrators",
                 "config.yaml:5: roles.family.commands: there is no command /relaod",
                 "config.yaml:5: roles.family.tools: there is no tool \"axe\"",
+                "config.yaml:6: roles.spare.destinations: make no difference, because tools has no send_message",
                 "roles.spare: is nobody's role",
             ]
         );

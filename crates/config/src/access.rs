@@ -12,7 +12,7 @@ use crate::finding::Finding;
 use crate::fit::FittedAccount;
 use crate::known::below;
 use crate::rules::{Origins, Verdict};
-use crate::settings::AccountKeys;
+use crate::settings::{AccountKeys, Config};
 use crate::single::brief;
 
 /// Who is heard on every account. What an account says itself comes on top of it.
@@ -134,6 +134,34 @@ pub(crate) fn general(
     verdict: &mut Verdict,
 ) -> BTreeSet<SenderId> {
     senders(&settings.allow, "access.allow", EVERYBODY, origins, verdict)
+}
+
+/// Refuses ids that are to be heard on every account and could be somebody's on none.
+pub(crate) fn check_general(config: &Config, origins: &Origins<'_>, verdict: &mut Verdict) {
+    let mut specs: Vec<&Spec> = Vec::new();
+    for spec in config.accounts.values().map(|account| &account.platform) {
+        let is_known = specs.iter().any(|known| known.name == spec.name);
+        if spec.identity == Identity::Anyone && !is_known {
+            specs.push(spec);
+        }
+    }
+    if specs.is_empty() {
+        return;
+    }
+    let path = "access.allow";
+    for (index, id) in config.access.allow.iter().enumerate() {
+        if id.contains('*') || specs.iter().any(|spec| (spec.senders.fit)(id)) {
+            continue;
+        }
+        let forms: Vec<_> =
+            specs.iter().map(|spec| format!("{} on {}", spec.senders.like, spec.label)).collect();
+        let expectation = format!(
+            "is not how any account names people, so that nobody is meant; ids look like {}",
+            forms.join(", ")
+        );
+        let finding = Finding::at(&origins.of(path), &format!("{path}[{index}]"), expectation);
+        verdict.problems.push(finding.with_value(format!("{:?}", brief(id))));
+    }
 }
 
 /// By what people are known on an account.

@@ -100,7 +100,7 @@ fn usual_limit() -> Duration {
     Duration::from_secs(60)
 }
 
-/// Whether a person is asked before a program is run.
+/// Whether a person is asked first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AskBefore {

@@ -133,7 +133,8 @@ pub enum AdminsUnlessNamed {
     #[default]
     Listed,
     /// Whoever is heard: who was paired and, where everybody is heard, everybody. They may restart the
-    /// gateway, approve what others asked for and let others in.
+    /// gateway, approve what others asked for, let others in and send messages to every destination, and their
+    /// budget is `budgets.person`.
     Everyone,
 }
 

@@ -30,7 +30,10 @@ pub(crate) fn of(
         homes.filter(|home| !named.iter().any(|named| named.name == home.name)).collect();
     let mut places: Vec<_> = named.into_iter().chain(homes).collect();
     places.retain(|place| {
-        let is_here = place.to == *at;
+        // What kind of chat it is called decides nothing about where it is.
+        let is_here = place.to.account == at.account
+            && place.to.chat.id == at.chat.id
+            && place.to.thread == at.thread;
         let is_there = shared.accounts.get(&place.to.account).is_some();
         !is_here && is_there && authority.may_send_to(&place.name)
     });

@@ -84,7 +84,7 @@ pub(super) const CASES: &[Case] = &[
         ]),
     ),
     case(15, "many guesses at the same moment", Live(doors::guessing_ends)),
-    case(16, "timing of comparisons", Live(doors::a_token_that_is_nearly_right_is_wrong)),
+    case(16, "timing of comparisons", Live(doors::refusals_take_the_same_time)),
     case(
         17,
         "a login that was ended keeps an open stream",

@@ -134,7 +134,7 @@ pub(super) fn a_name_that_is_not_ours_is_refused(field: &Field) -> BoxFuture<'_,
     .boxed()
 }
 
-/// ATK-008, ATK-016: a token that is nearly right is wrong, and all wrong ones look the same.
+/// ATK-008: a token that is nearly right is wrong, and all wrong ones look the same.
 pub(super) fn a_token_that_is_nearly_right_is_wrong(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let browser = field.browser().await?;
@@ -156,6 +156,49 @@ pub(super) fn a_token_that_is_nearly_right_is_wrong(field: &Field) -> BoxFuture<
     }
     .boxed()
 }
+
+/// ATK-016: how much of a token is right cannot be told by how long it takes to refuse it.
+///
+/// What a comparison itself takes is lost in the noise of a connection; this finds work that is done for some
+/// wrong tokens only. That the bytes are compared in constant time is what the libraries promise that do it.
+pub(super) fn refusals_take_the_same_time(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let browser = field.browser().await?;
+        let (name, value) = browser.cookie.split_once('=').unwrap_or_default();
+        let other = |c: char| if c == 'A' { 'B' } else { 'A' };
+        let (mut head, mut tail): (Vec<char>, Vec<char>) =
+            (value.chars().collect(), value.chars().collect());
+        head[0] = other(head[0]);
+        // The last one has bits that are not part of the value.
+        let last = tail.len() - 2;
+        tail[last] = other(tail[last]);
+        let wrong = [head, tail].map(|value| value.into_iter().collect::<String>());
+        let mut took = [Vec::new(), Vec::new()];
+        for _ in 0..TIMED {
+            for (wrong, took) in wrong.iter().zip(&mut took) {
+                let ask = Ask::get("/api/state").with("cookie", &format!("{name}={wrong}"));
+                let begun = std::time::Instant::now();
+                let answer = field.ask(ask).await?;
+                took.push(begun.elapsed());
+                ensure!(answer.status == 401, "a wrong token got {}", answer.status);
+            }
+        }
+        let [early, late] = took.map(|mut took| {
+            took.sort_unstable();
+            took[took.len() / 2]
+        });
+        let apart = early.abs_diff(late);
+        ensure!(
+            apart < early.max(late) / 4 || apart < std::time::Duration::from_micros(100),
+            "wrong at once takes {early:?}, wrong at the end {late:?}"
+        );
+        Ok(())
+    }
+    .boxed()
+}
+
+/// How many refusals of each kind are timed. Fewer than what makes refusals slow.
+const TIMED: usize = 40;
 
 /// ATK-009: headers of proxies give no authority.
 pub(super) fn forwarding_headers_give_no_authority(field: &Field) -> BoxFuture<'_, Result<()>> {

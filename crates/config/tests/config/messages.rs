@@ -518,6 +518,10 @@ fn what_an_account_answers_is_checked() {
         );
     }
     check(
+        "access: {allow: ['@bob']}\naccounts: {pigeon: {token: t}}",
+        "config.yaml:1: access.allow[0]: \"@bob\" is not how any account names people, so that nobody is meant; ids look like alice on Carrier pigeon",
+    );
+    check(
         &account("allow_bots: some"),
         "config.yaml:1: accounts.pigeon.allow_bots: \"some\" is not one of none, mentions, all",
     );

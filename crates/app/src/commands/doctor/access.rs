@@ -66,10 +66,13 @@ fn admins_without_a_name(
     if !commands.admins.is_empty() || heard.doors == Doors::Closed {
         return None;
     }
+    let access = &settings.access;
     match commands.unnamed {
+        AdminsUnlessNamed::Listed if access.vouches => {
+            Some("all who have a role that it lets in".to_owned())
+        }
         AdminsUnlessNamed::Everyone => Some("all who are heard, by whatever rule,".to_owned()),
         AdminsUnlessNamed::Listed => {
-            let access = &settings.access;
             let named = access.allow.iter().chain(&access.general).chain(&heard.allow);
             let many = named.collect::<std::collections::BTreeSet<_>>().len();
             (many > 1).then(|| format!("all {many} who are named"))
@@ -104,6 +107,21 @@ mod tests {
             everyone[0].contains("direct chats of loopback: all who are heard"),
             "{everyone:?}"
         );
+        let by_role = |keys: &str| {
+            let yaml =
+                format!("accounts: {{discord: {{token: a.b.c, allowed_roles: ['9']{keys}}}}}");
+            let sources = Sources::default().with_config(yaml);
+            let loaded =
+                talaria_config::load(sources, talaria_platforms::ALL).expect("it is right");
+            let id = AccountId::literal("discord");
+            of_account(&id, &loaded.config().accounts[&id])
+        };
+        let all = by_role("");
+        assert_eq!(all.len(), 2);
+        assert!(all[0].text.contains("all who have a role that it lets in are administrators"));
+        let ann = "['198622483471925248']";
+        let named = format!(", allow_admin_from: {ann}, group_allow_admin_from: {ann}");
+        assert!(by_role(&named).is_empty());
         assert!(found("allow_everyone: true")[0].starts_with("everybody is heard"));
         assert!(found("dm_policy: disabled")[0].starts_with("nobody is heard"));
     }
