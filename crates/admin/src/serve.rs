@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -13,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::Request;
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::serve::Listener;
+use futures::FutureExt;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::rt::Timer;
 use hyper::server::conn::http1;
@@ -104,7 +107,11 @@ where
         let (stream, origin) = listener.accept().await;
         let peer = origin.peer();
         let Some(place) = places.take(peer).await else { continue };
-        while connections.try_join_next().is_some() {}
+        while let Some(ended) = connections.try_join_next() {
+            if ended.is_err_and(|error| error.is_panic()) {
+                tracing::error!("a connection panicked; the others go on");
+            }
+        }
         connections.spawn(connection(stream, place, peer, house.clone()));
     }
 }
@@ -114,7 +121,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let place = Arc::new(place);
-    let answer = service_fn(|request: Request<Incoming>| {
+    let answering = service_fn(|request: Request<Incoming>| {
         let (house, place) = (house.clone(), place.clone());
         async move {
             let asking = Asking::begin(place.clone(), house.clock.clone(), house.limits.still);
@@ -123,8 +130,7 @@ where
                 request.extensions_mut().insert(peer);
             }
             let answered = Answered { place };
-            let answer = house.routes.clone().oneshot(request).await;
-            let response = answer.unwrap_or_else(|never| match never {});
+            let response = answer(house.routes.clone(), request).await;
             if response.status().is_client_error()
                 && let Some(wait) = peer.and_then(|peer| house.refusals.count(peer))
             {
@@ -141,7 +147,7 @@ where
         .timer(ClockTimer(clock.clone()))
         .header_read_timeout(limits.head)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(stream, answer);
+        .serve_connection(stream, answering);
     tokio::select! {
         served = served => {
             if let Err(error) = served {
@@ -149,6 +155,18 @@ where
             }
         }
         () = place.taken() => tracing::debug!("a connection gave its place to another"),
+    }
+}
+
+/// What a request is answered with. One that panics costs only its own answer.
+async fn answer(routes: Router, request: Request<Body>) -> Response {
+    let path = request.uri().path().to_owned();
+    match AssertUnwindSafe(routes.oneshot(request)).catch_unwind().await {
+        Ok(answer) => answer.unwrap_or_else(|never| match never {}),
+        Err(_) => {
+            tracing::error!(path, "answering a request panicked; the others go on");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
     }
 }
 

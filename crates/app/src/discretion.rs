@@ -27,8 +27,10 @@ impl Discretion {
 
     /// Knows the secrets of a configuration, too.
     pub(crate) fn learn(&self, loaded: &Loaded) {
+        // What panics under the lock could not be reported: every line is cleaned first.
+        let more = loaded.redactor();
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *known = known.and(&loaded.redactor());
+        *known = known.and(&more);
     }
 
     /// A text without secrets.

@@ -24,6 +24,7 @@ fn routes() -> Router {
     let flood = || stream::repeat(Ok::<_, Infallible>(Bytes::from_static(&[0; 64 * 1024])));
     Router::new()
         .route("/", get(|| async { "here" }))
+        .route("/panics", get(async || -> &'static str { panic!("planted") }))
         .route("/endless", get(async move || Body::from_stream(endless())))
         .route("/flood", get(async move || Body::from_stream(flood())))
         .route("/count", post(|body: Bytes| async move { body.len().to_string() }))
@@ -67,6 +68,17 @@ async fn ended(stream: &mut TcpStream) -> Vec<u8> {
         Err(error) => panic!("{error}"),
     }
     heard
+}
+
+#[tokio::test]
+async fn a_request_that_panics_is_answered_and_so_is_the_next_one_on_its_connection() {
+    serving(LIMITS, async |address| {
+        let mut stream = connected(address, b"GET /panics HTTP/1.1\r\nhost: talaria\r\n\r\n").await;
+        hear(&mut stream, "500 Internal Server Error").await;
+        stream.write_all(REQUEST).await.unwrap();
+        hear(&mut stream, "here").await;
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Where the log goes: to standard error, so that standard output stays for answers, and to files. A line has
-//! no secrets in it, and whatever it repeats of what others said cannot look like another line.
+//! no secrets in it, and whatever it repeats of what others said cannot look like another line. A panic is a
+//! line like any other.
 
 mod file;
+mod panics;
 mod queue;
 
 use std::borrow::Cow;
@@ -135,6 +137,7 @@ fn begin(
         lines::layer().with_writer(Discreet { discretion: discretion.clone(), to }).json()
     });
     registry().with(filter).with(seen).with(kept).init();
+    panics::report();
 }
 
 const LOST: &str =
