@@ -40,7 +40,7 @@ impl Watching {
     async fn ask(&self, event: &str, about: Map<String, Value>, say: Say) -> Verdict {
         let about = Value::Object(about);
         match say {
-            Say::Until(until) => self.hooks.ask(event, &about, until).await,
+            Say::Until(patience) => self.hooks.ask(event, &about, patience).await,
             Say::None => {
                 self.hooks.tell(event, &about);
                 Verdict { ruling: Ruling::Pass, by: None }
@@ -142,7 +142,7 @@ impl Watcher for Watching {
         let arguments = shown(&order.given.arguments);
         about.insert("raw_args".into(), arguments.into());
         about.insert("args".into(), arguments.split_whitespace().collect());
-        match self.ask(&event, about, order.say).await.ruling {
+        match self.ask(&event, about, order.say.clone()).await.ruling {
             Ruling::Pass | Ruling::Allow => Commanded::Goes,
             Ruling::Deny { message } => Commanded::Answered(message.unwrap_or(REFUSED.into())),
             Ruling::Skip { reason } => Commanded::Answered(reason.unwrap_or(REFUSED.into())),

@@ -43,13 +43,16 @@ pub(crate) async fn admit(
     let begun = shared.clock.now();
     let platform = account.plan().account.spec.name;
     let shown = watching::shown(shared, account, &events).await?;
-    let say = watching::say(shared);
-    let looked_at = events.into_iter().zip(shown.clone()).map(|(mut event, shown)| async move {
-        let dropped = match shown {
-            Shown::Yes => watching::arriving(shared, platform, &mut event, say).await,
-            Shown::No => None,
-        };
-        (event, dropped)
+    let say = watching::say(shared, account, &events);
+    let looked_at = events.into_iter().zip(shown.clone()).map(|(mut event, shown)| {
+        let say = say.clone();
+        async move {
+            let dropped = match shown {
+                Shown::Yes => watching::arriving(shared, platform, &mut event, say).await,
+                Shown::No => None,
+            };
+            (event, dropped)
+        }
     });
     let looked_at: Vec<_> = stream::iter(looked_at).buffered(LOOKED_AT_ONCE).collect().await;
     for (event, dropped) in looked_at {
@@ -64,7 +67,7 @@ pub(crate) async fn admit(
     let mut orders = Vec::new();
     for (row, shown) in judged.iter_mut().zip(shown) {
         if let (Some((key, inbound, JournalState::Unread)), Shown::Yes) = (row, shown) {
-            orders.push(watching::commanded(shared, account, key, inbound, say));
+            orders.push(watching::commanded(shared, account, key, inbound, say.clone()));
         }
     }
     stream::iter(orders).buffer_unordered(LOOKED_AT_ONCE).collect::<()>().await;

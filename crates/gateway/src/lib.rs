@@ -92,7 +92,9 @@ pub use shared::{Limits, Routes};
 pub use speaking::Mouth;
 pub use steward::{NoSteward, Steward};
 pub use turns::WorkingTurn;
-pub use watching::{Arriving, Commanded, Happening, NoWatcher, Order, Say, Watcher, What};
+pub use watching::{
+    Arriving, Commanded, Happening, NoWatcher, Order, Patience, Say, Watcher, What,
+};
 
 /// Everything a gateway is made of.
 pub struct Parts {

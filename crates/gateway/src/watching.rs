@@ -5,10 +5,12 @@
 //! journal already is of no interest, but one that repeats what a process died over is.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use talaria_clock::Mark;
+use futures::FutureExt;
+use futures::future::{self, BoxFuture};
 use talaria_model::{
     Address, Addressed, AgentEvent, EntryBody, EventId, Failure, Inbound, InboundKind, Message,
     Sender, SessionId, ToolCall, TurnId,
@@ -24,6 +26,10 @@ use crate::shared::Shared;
 /// How long whoever watches may take over all that arrives at once. Nothing else is heard on the account
 /// in the meantime, not even that its platform asks whether we are still there.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
+
+/// The same from when there is something on the account that somebody may want to stop: a stop behind it is
+/// to act within a second.
+const HURRIED_LOOK: Duration = Duration::from_millis(600);
 
 /// Who watches. Telling must not wait. Asking holds up what comes in on the account: an answer is there
 /// by the time that was named with the question.
@@ -43,13 +49,16 @@ pub trait Watcher: Send + Sync {
 }
 
 /// Whether who watches has a say in something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Say {
-    /// Until then. Later it is as if nothing had been said.
-    Until(Mark),
+    /// Until nobody waits for it any more. Later it is as if nothing had been said.
+    Until(Patience),
     /// It is only told: what stops something or answers a question waits for nobody.
     None,
 }
+
+/// How long who watches is waited for. It can turn out to be shorter than it was at first.
+pub type Patience = future::Shared<BoxFuture<'static, ()>>;
 
 /// What becomes of something that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,8 +199,22 @@ pub(crate) async fn shown(
 }
 
 /// The say that who watches has in a batch that arrives now.
-pub(crate) fn say(shared: &Shared) -> Say {
-    Say::Until(shared.clock.mark() + LONGEST_LOOK)
+pub(crate) fn say(shared: &Arc<Shared>, account: &ConnectedAccount, events: &[Inbound]) -> Say {
+    let (shared, account) = (shared.clone(), account.id.clone());
+    let has_stop = events.iter().any(waits_for_nobody);
+    let patience = async move {
+        let hurried = async {
+            if !has_stop {
+                shared.turns.work_on(&account).await;
+            }
+            shared.clock.sleep(HURRIED_LOOK).await;
+        };
+        tokio::select! {
+            () = hurried => {}
+            () = shared.clock.sleep(LONGEST_LOOK) => {}
+        }
+    };
+    Say::Until(patience.boxed().shared())
 }
 
 /// Lets the watcher see what arrives. Says why nobody will answer it, if nobody will.
@@ -201,10 +224,11 @@ pub(crate) async fn arriving(
     inbound: &mut Inbound,
     say: Say,
 ) -> Option<String> {
-    let say = if acts_at_once(text(inbound)?) { Say::None } else { say };
+    let is_told = acts_at_once(text(inbound)?);
+    let say = if is_told { Say::None } else { say };
     let seen = shared.watcher.arriving(platform, inbound, say).await;
     match seen {
-        _ if say == Say::None => None,
+        _ if is_told => None,
         Arriving::Goes => None,
         Arriving::Dropped(why) => Some(why),
         Arriving::Rewritten(words) => {
@@ -236,15 +260,24 @@ pub(crate) async fn commanded(
         return;
     }
     let Meant::Command(given) = meant(message, &rules.quick, &by) else { return };
-    let say = if given.command.is_some_and(Command::acts_at_once) { Say::None } else { say };
+    let is_told = given.command.is_some_and(Command::acts_at_once);
+    let say = if is_told { Say::None } else { say };
     let platform = account.plan().account.spec.name;
     let order = Order { platform, key, inbound, given: &given, say };
     let decided = shared.watcher.commanded(&order).await;
-    let Some(message) = text(inbound).filter(|_| say != Say::None) else { return };
+    let Some(message) = text(inbound).filter(|_| !is_told) else { return };
     match decided {
         Commanded::Goes => {}
         Commanded::Rewritten(words) => message.text = words,
         Commanded::Answered(words) => message.answered = Some(words),
+    }
+}
+
+/// Whether something stops something or answers a question.
+fn waits_for_nobody(inbound: &Inbound) -> bool {
+    match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => acts_at_once(message),
+        InboundKind::Pressed(_) | InboundKind::Stopped => true,
     }
 }
 

@@ -23,8 +23,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::Shared;
 use serde_json::{Value, json};
-use talaria_clock::{Clock, Mark};
+use talaria_clock::Clock;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::breaker::Breaker;
@@ -292,17 +294,30 @@ impl Hooks {
     }
 
     /// Asks every hook that decides about an event, one after the other, until one has decided. The others
-    /// are told. Whoever has not decided by then, or after ten seconds for all, has failed to.
-    pub async fn ask(&self, event: &str, about: &Value, until: Mark) -> Verdict {
+    /// are told. Whoever has not decided when patience is over, or after ten seconds for all, has failed to.
+    pub async fn ask(
+        &self,
+        event: &str,
+        about: &Value,
+        patience: impl Future<Output = ()> + Send,
+    ) -> Verdict {
         let line = line(event, about);
         let (decide, hear): (Vec<_>, Vec<_>) =
             self.who(event).into_iter().partition(|hook| hook.manifest.decides);
         for hook in hear {
             self.tell_one(hook, event, &line);
         }
-        let until = until.min(self.clock.mark() + LONGEST_ASKING);
+        let over = async {
+            tokio::select! {
+                biased;
+                () = patience => {}
+                () = self.clock.sleep(LONGEST_ASKING) => {}
+            }
+        };
+        let over = over.shared();
         for hook in decide {
-            let ruling = self.decide(hook, event, &line, until).await.unwrap_or_else(|error| {
+            let decided = self.decide(hook, event, &line, over.clone()).await;
+            let ruling = decided.unwrap_or_else(|error| {
                 // That it is left alone was said when that began.
                 if error != HookError::LeftAlone {
                     tracing::warn!(hook = hook.name, event, %error, "a hook did not decide");
@@ -324,17 +339,20 @@ impl Hooks {
         hook: &Hook,
         event: &str,
         line: &Arc<str>,
-        until: Mark,
+        over: Shared<impl Future<Output = ()> + Send>,
     ) -> Result<Ruling, HookError> {
-        let left = until.since(self.clock.mark());
-        if left.is_zero() {
+        if over.clone().now_or_never().is_some() {
             return Err(HookError::NoTime);
         }
         // Whether it failed is measured by its own time, not by what others left of it.
         let own = hook.manifest.timeout;
         let (reply, answer) = oneshot::channel();
         self.send(hook, event, line, &hook.asked, own, Listener::Asker(reply));
-        self.wait(answer, own.min(left)).await
+        tokio::select! {
+            biased;
+            answer = self.wait(answer, own) => answer,
+            () = over => Err(HookError::Late),
+        }
     }
 
     async fn wait<T>(

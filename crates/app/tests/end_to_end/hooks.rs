@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use talaria_clock::{Clock, SystemClock};
-use talaria_testkit::{Asked, Home, Reply, ScriptedCall, Truth, VendorSettings, within};
+use talaria_testkit::{Asked, Hold, Home, Reply, ScriptedCall, Truth, VendorSettings, within};
 
 use crate::rig::{HANGS, Rig, run};
 
@@ -262,6 +262,28 @@ async fn a_hook_that_must_hold_denies_when_it_fails_and_stops_no_stop() {
     assert_eq!(told, "Nothing is running.");
     let took = SystemClock.mark().since(asked);
     assert!(took < Duration::from_secs(9), "a stop waited {took:?} for a hook");
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_stop_right_behind_what_a_hook_hangs_over_acts_at_once() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    hook(&rig.home, "hooks/slow/HOOK.yaml", "events: [pre_dispatch]\ntimeout: 10s\n");
+    hook(&rig.home, "hooks/slow/handler", "#!/bin/sh\nif grep -q ponder; then sleep 1000; fi\n");
+    rig.start().await;
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    let asked = SystemClock.mark();
+    rig.vendor.say("ben", "ponder this");
+    rig.vendor.happens("ann", "/stop", |event| event.sender = "ann".into());
+    let is_stopped =
+        |truth: &Truth| truth.shown_in("ann").any(|shown| shown.text.contains("Stopped."));
+    rig.until("a stop", is_stopped).await;
+    let took = SystemClock.mark().since(asked);
+    // A second, and what a busy machine takes.
+    assert!(took < Duration::from_secs(4), "a stop waited {took:?} for a hook");
+    rig.llm.hold(Hold::Never);
     rig.end().await;
 }
 

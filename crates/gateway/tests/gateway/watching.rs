@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::{Arriving, Commanded, Happening, Order, Say, Watcher, What};
 use talaria_model::{
@@ -15,7 +16,7 @@ use talaria_session::{Access, Edits, RoomRules, Tiers};
 use talaria_store::Store;
 use talaria_testkit::Dice;
 
-use crate::world::{End, Habits, Hears, SIMPLE, Verb, World, agent};
+use crate::world::{End, Habits, Hears, SIMPLE, Vendor, Verb, World, agent};
 
 /// As long as all that arrives at once may be looked at.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
@@ -59,9 +60,12 @@ impl Witness {
         seen.iter().filter_map(|seen| seen.strip_prefix(&kind)).map(str::to_owned).collect()
     }
 
-    async fn think(&self, say: Say) {
-        if let Say::Until(until) = say {
-            SystemClock.sleep(self.thinks.min(until.since(SystemClock.mark()))).await;
+    async fn think(&self, say: &Say) {
+        if let Say::Until(patience) = say {
+            tokio::select! {
+                () = SystemClock.sleep(self.thinks) => {}
+                () = patience.clone() => {}
+            }
         }
     }
 }
@@ -94,14 +98,14 @@ impl Watcher for Witness {
             panic!("nothing was said");
         };
         self.saw(format!("arriving {}: {}", inbound.from.id, message.text));
-        self.think(say).await;
+        self.think(&say).await;
         (self.look)(&message.text)
     }
 
     async fn commanded(&self, order: &Order<'_>) -> Commanded {
-        let way = if order.say == Say::None { "told" } else { "asked" };
+        let way = if matches!(order.say, Say::None) { "told" } else { "asked" };
         self.saw(format!("{way} {}: {}", order.inbound.from.id, order.given.name));
-        self.think(order.say).await;
+        self.think(&order.say).await;
         (self.decide)(&order.given.name)
     }
 }
@@ -257,7 +261,7 @@ fn a_watcher_that_takes_all_its_time_holds_up_a_batch_that_long_and_no_longer() 
             life.vendor.say("alice", &format!("words-{number}"), "hello");
             life.vendor.say("alice", &format!("command-{number}"), "/whoami");
         }
-        let is_answered = |vendor: &crate::world::Vendor| {
+        let is_answered = |vendor: &Vendor| {
             let answered = |chat: String| !vendor.texts(&chat).is_empty();
             (0..50).all(|n| answered(format!("words-{n}")) && answered(format!("command-{n}")))
         };
@@ -293,6 +297,65 @@ fn commands_that_arrive_together_are_decided_together_and_stay_in_order() {
     });
 }
 
+/// An agent that works until it is told to stop.
+fn endless() -> Arc<dyn Agent> {
+    agent(|mut stage| async move {
+        loop {
+            if stage.hear().await == Word::Stop {
+                return stage.fail(Failure::Stopped).await;
+            }
+        }
+    })
+}
+
+fn is_stopped(vendor: &Vendor) -> bool {
+    vendor.texts("home").iter().any(|text| text.contains("Stopped."))
+}
+
+/// As long as anybody waits for a stop.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_stop_behind_what_a_slow_watcher_is_asked_about_acts_within_a_second() {
+    for batch in [1, 10] {
+        let hangs = Witness { thinks: Duration::from_secs(1000), ..Witness::answering() };
+        let (world, witness) = watched(hangs);
+        world.vendor().has_habits(Habits { batch, ..Habits::default() }, Dice::seeded(1));
+        world.with_agent(endless()).live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.pass_seconds(20).await;
+            let asked = life.now();
+            life.vendor.say("ben", "bens", "/weather");
+            life.vendor.say("alice", "home", "/stop");
+            life.until("a stop", is_stopped).await;
+            let took = life.now().since(asked);
+            assert!(took < AT_ONCE, "{took:?} in batches of {batch}");
+            life.until("an answer", |vendor| !vendor.texts("bens").is_empty()).await;
+        });
+        assert_eq!(witness.seen("asked"), ["ben: weather"]);
+        assert_eq!(witness.seen("told"), ["alice: stop"]);
+    }
+}
+
+#[test]
+fn a_turn_that_begins_while_a_watcher_is_asked_can_be_stopped_within_a_second() {
+    let hangs = Witness { thinks: Duration::from_secs(1000), ..Witness::new() };
+    let (world, _) = watched(hangs);
+    world.vendor().has_habits(Habits { batch: 1, ..Habits::default() }, Dice::seeded(1));
+    world.with_agent(endless()).live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        // Right behind it, before anybody knows that there will be a turn.
+        life.vendor.say("ben", "bens", "a word");
+        let is_heard = |vendor: &Vendor| vendor.truth(|truth| truth.batches.len() == 2);
+        life.until("the next batch", is_heard).await;
+        let asked = life.now();
+        life.vendor.say("alice", "home", "/stop");
+        life.until("a stop", is_stopped).await;
+        let took = life.now().since(asked);
+        assert!(took < AT_ONCE, "{took:?}");
+    });
+}
+
 #[test]
 fn what_stops_something_or_answers_a_question_waits_for_no_watcher() {
     let hangs = Witness {
@@ -303,22 +366,12 @@ fn what_stops_something_or_answers_a_question_waits_for_no_watcher() {
         }),
         ..Witness::answering()
     };
-    let obedient = agent(|mut stage| async move {
-        loop {
-            if stage.hear().await == Word::Stop {
-                return stage.fail(Failure::Stopped).await;
-            }
-        }
-    });
     let (world, witness) = watched(hangs);
-    world.with_agent(obedient).live(async |life| {
+    world.with_agent(endless()).live(async |life| {
         life.vendor.say("alice", "home", "hello");
         life.pass_seconds(20).await;
         let asked = life.now();
         life.vendor.say("alice", "home", "/stop");
-        let is_stopped = |vendor: &crate::world::Vendor| {
-            vendor.texts("home").iter().any(|text| text.contains("Stopped."))
-        };
         life.until("a stop", is_stopped).await;
         assert_eq!(life.now(), asked);
         life.vendor.say("alice", "home", "/approve");
