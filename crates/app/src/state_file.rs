@@ -69,6 +69,16 @@ struct Platform {
     updated_at: String,
 }
 
+impl Platform {
+    /// Nobody connects it any more. What a human has to mend stays, and what somebody has paused.
+    fn is_left(&mut self) {
+        if !matches!(self.state, "paused" | "fatal") {
+            self.state = "disconnected";
+            self.updated_at = rfc3339(SystemClock.now());
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Mute {
     since: String,
@@ -189,7 +199,8 @@ impl StateFile {
 
     /// Says that it has ended.
     pub(crate) async fn stopped(&self, gateway: &Gateway, desk: &Arc<Desk>, boot: &Boot) {
-        let state = self.present(gateway, desk, boot);
+        let mut state = self.present(gateway, desk, boot);
+        state.platforms.values_mut().for_each(Platform::is_left);
         let state = State { gateway_state: GatewayState::Stopped, active_agents: 0, ..state };
         let pen = self.pen.clone();
         aside(move || pen.write(&state, Outlasts::PowerCut, Writing::IsOver)).await;

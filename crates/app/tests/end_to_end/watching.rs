@@ -71,6 +71,7 @@ async fn a_file_tells_how_the_gateway_is_doing_from_its_start_to_its_end() {
     assert!(ended.success(), "{ended}");
     let stopped = state(&home);
     assert_eq!(stopped["gateway_state"], "stopped");
+    assert_eq!(stopped["platforms"]["bench"]["state"], "disconnected");
     let why = format!("SIGTERM from process {}", std::process::id());
     assert_eq!(stopped["exit_reason"], why.as_str());
     let (_, output) = run(&home, &["status"]).await;
