@@ -2,12 +2,15 @@
 //! nothing else notices.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use talaria_clock::Clock;
 
 use crate::backoff::{Backoff, Spread};
+use crate::shared::Shared;
 use crate::tasks::{Tasks, calm};
 
 /// A work that went on for this long had begun well.
@@ -18,13 +21,31 @@ pub struct Chores {
     tasks: Tasks,
     clock: Arc<dyn Clock>,
     spread: Spread,
+    known: Mutex<Vec<Arc<Chore>>>,
+}
+
+struct Chore {
+    name: &'static str,
+    begun: AtomicU32,
+    is_done: AtomicBool,
+}
+
+/// A work that goes on beside a gateway, or went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChoreDump {
+    /// What it is called.
+    pub name: &'static str,
+    /// How often it was begun.
+    pub begun: u32,
+    /// Whether there is nothing left to do.
+    pub is_done: bool,
 }
 
 impl Chores {
     /// Nothing yet.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let spread = Spread::new(clock.now());
-        Self { tasks: Tasks::default(), clock, spread }
+        Self { tasks: Tasks::default(), clock, spread, known: Mutex::default() }
     }
 
     /// Does this until it is done or everything ends. If it panics, that is logged, and it is begun again
@@ -34,7 +55,31 @@ impl Chores {
         Work: Future<Output = ()> + Send + 'static,
     {
         let (clock, backoff) = (self.clock.clone(), self.spread.backoff());
-        self.tasks.spawn(until_done(name, work, clock, backoff));
+        let chore = Arc::new(Chore { name, begun: 0.into(), is_done: false.into() });
+        self.known().push(chore.clone());
+        let counted = {
+            let chore = chore.clone();
+            move || {
+                chore.begun.fetch_add(1, Ordering::Relaxed);
+                work()
+            }
+        };
+        let done = move |()| chore.is_done.store(true, Ordering::Relaxed);
+        self.tasks.spawn(until_done(name, counted, clock, backoff).map(done));
+    }
+
+    /// Everything that was begun.
+    pub fn all(&self) -> Vec<ChoreDump> {
+        let dump = |chore: &Arc<Chore>| ChoreDump {
+            name: chore.name,
+            begun: chore.begun.load(Ordering::Relaxed),
+            is_done: chore.is_done.load(Ordering::Relaxed),
+        };
+        self.known().iter().map(dump).collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Vec<Arc<Chore>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends every work at its next pause and waits until they are gone, but not longer than this.
@@ -51,6 +96,18 @@ impl Drop for Chores {
     fn drop(&mut self) {
         self.tasks.cancel();
     }
+}
+
+/// The same for something that a gateway itself does for as long as it runs.
+pub(crate) fn keep_doing<Work>(
+    shared: &Arc<Shared>,
+    name: &'static str,
+    work: impl Fn(Arc<Shared>) -> Work + Send + Sync + 'static,
+) where
+    Work: Future<Output = ()> + Send + 'static,
+{
+    let (clock, backoff, of) = (shared.clock.clone(), shared.spread.backoff(), shared.clone());
+    shared.tasks.spawn(until_done(name, move || work(of.clone()), clock, backoff));
 }
 
 async fn until_done<Work>(
@@ -77,8 +134,6 @@ async fn until_done<Work>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
     use super::*;
     use talaria_clock::SystemClock;
 
@@ -122,6 +177,11 @@ mod tests {
         assert!(ticks.load(Ordering::Relaxed) >= 34, "nobody waited");
         clock.sleep(Duration::from_secs(60)).await;
         assert_eq!(begun.load(Ordering::Relaxed), 4, "what is done is done");
+        let known = |name, begun, is_done| ChoreDump { name, begun, is_done };
+        assert_eq!(
+            chores.all(),
+            [known("one that breaks down", 4, true), known("one that works", 1, false)]
+        );
 
         chores.end(Duration::from_secs(1)).await;
         let ticked = ticks.load(Ordering::Relaxed);

@@ -8,8 +8,9 @@ use talaria_model::{SessionId, Timestamp};
 use talaria_session::{Event, SessionKey};
 use talaria_store::StoreError;
 
+use crate::chores::keep_doing;
 use crate::shared::Shared;
-use crate::tasks::calm;
+use crate::tasks::{Panicked, calm};
 
 /// When the first look is taken, so that a start is not slowed down by it.
 const FIRST: Duration = Duration::from_secs(60);
@@ -39,19 +40,17 @@ pub trait Finalizer: Send + Sync {
 
 /// Looks again and again.
 pub(crate) fn spawn(shared: &Arc<Shared>) {
-    let task = {
-        let shared = shared.clone();
-        async move {
-            shared.clock.sleep(FIRST).await;
-            loop {
-                if let Err(error) = look(&shared).await {
-                    tracing::warn!(%error, "conversations that are over cannot be put away");
-                }
-                shared.clock.sleep(EVERY).await;
-            }
+    keep_doing(shared, "putting conversations away", look_again_and_again);
+}
+
+async fn look_again_and_again(shared: Arc<Shared>) {
+    shared.clock.sleep(FIRST).await;
+    loop {
+        if let Err(error) = look(&shared).await {
+            tracing::warn!(%error, "conversations that are over cannot be put away");
         }
-    };
-    shared.tasks.spawn(task);
+        shared.clock.sleep(EVERY).await;
+    }
 }
 
 async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
@@ -62,16 +61,31 @@ async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
         after = page.last().cloned();
         let last = page.len() < PAGE;
         for key in page {
-            if let Some(life) = over(shared, &key).await?
-                && put_away(shared, &life).await?
-            {
-                crate::lanes::tell(shared, key, Event::PutAway);
+            // What is wrong with one of them is no reason to keep the others.
+            match calm(look_at(shared, &key)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error @ StoreError::Unavailable { .. })) => return Err(error),
+                Ok(Err(error)) => {
+                    tracing::warn!(session = %key, %error, "a conversation cannot be looked at");
+                }
+                Err(Panicked) => {
+                    tracing::error!(session = %key, "looking at a conversation panicked");
+                }
             }
         }
         if last {
             return Ok(());
         }
     }
+}
+
+async fn look_at(shared: &Arc<Shared>, key: &SessionKey) -> Result<(), StoreError> {
+    if let Some(life) = over(shared, key).await?
+        && put_away(shared, &life).await?
+    {
+        crate::lanes::tell(shared, key.clone(), Event::PutAway);
+    }
+    Ok(())
 }
 
 /// The life that a session is in, if it is over.

@@ -9,6 +9,7 @@ use talaria_store::StoreError;
 use tokio::sync::Semaphore;
 
 use crate::bursts::Heard;
+use crate::chores::keep_doing;
 use crate::drain::Leaving;
 use crate::dump::LaneDump;
 use crate::lane::{self, Lane};
@@ -126,7 +127,11 @@ pub(crate) async fn resume(shared: &Arc<Shared>, ended: Ended) -> Result<(), Sto
         match shared.lanes.seats.clone().try_acquire_owned() {
             Ok(seat) => with_lane(shared, key, |lane| lane.sit(seat)),
             Err(_) => {
-                shared.tasks.spawn(resume_rest(shared.clone(), restless, key));
+                restless.page.push_front(key);
+                let rest = Arc::new(tokio::sync::Mutex::new(restless));
+                keep_doing(shared, "taking up sessions of the last run", move |shared| {
+                    resume_rest(shared, rest.clone())
+                });
                 return Ok(());
             }
         }
@@ -135,21 +140,22 @@ pub(crate) async fn resume(shared: &Arc<Shared>, ended: Ended) -> Result<(), Sto
     Ok(())
 }
 
-async fn resume_rest(shared: Arc<Shared>, mut restless: Restless, first: SessionKey) {
-    let mut next = Some(first);
+/// A session leaves the rest only when there is a seat for it, so that none is forgotten by whoever has to
+/// begin this again.
+async fn resume_rest(shared: Arc<Shared>, restless: Arc<tokio::sync::Mutex<Restless>>) {
+    let mut restless = restless.lock().await;
     let mut backoff = shared.spread.backoff();
-    while let Some(key) = next {
+    while !restless.is_over() {
         let Ok(seat) = shared.lanes.seats.clone().acquire_owned().await else { return };
-        with_lane(&shared, key, |lane| lane.sit(seat));
-        next = loop {
-            match restless.next(&shared).await {
-                Ok(next) => break next,
-                Err(error) => {
-                    tracing::warn!(%error, "the sessions of the last run cannot be read");
-                    shared.clock.sleep(backoff.next()).await;
-                }
+        match restless.next(&shared).await {
+            Ok(Some(key)) => with_lane(&shared, key, |lane| lane.sit(seat)),
+            Ok(None) => {}
+            Err(error) => {
+                drop(seat);
+                tracing::warn!(%error, "the sessions of the last run cannot be read");
+                shared.clock.sleep(backoff.next()).await;
             }
-        };
+        }
     }
     shared.lanes.resuming().take();
 }
@@ -163,6 +169,10 @@ struct Restless {
 }
 
 impl Restless {
+    fn is_over(&self) -> bool {
+        self.page.is_empty() && self.is_last
+    }
+
     async fn next(&mut self, shared: &Shared) -> Result<Option<SessionKey>, StoreError> {
         if self.page.is_empty() && !self.is_last {
             let page = shared.store.restless(self.after.clone(), PAGE).await?;

@@ -73,7 +73,7 @@ use crate::shared::Shared;
 
 pub use accounts::{AccountState, AccountStatus};
 pub use attachments::StoredAttachments;
-pub use chores::Chores;
+pub use chores::{ChoreDump, Chores};
 pub use denials::Stranger;
 pub use drain::{Drain, Drained};
 pub use dump::{AccountDump, ChatDump, Doing, Dump, LaneDump};

@@ -9,6 +9,7 @@ use futures::{FutureExt, future};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::chores::keep_doing;
 use crate::shared::Shared;
 
 /// How often old rows are forgotten.
@@ -71,21 +72,19 @@ pub(crate) fn calm<T>(
 
 /// Forgets what is old enough, again and again.
 pub(crate) fn spawn_maintenance(shared: &Arc<Shared>) {
-    let task = {
-        let shared = shared.clone();
-        async move {
-            loop {
-                shared.clock.sleep(MAINTENANCE).await;
-                let now = shared.clock.now();
-                let keep = i64::try_from(shared.limits.keep.as_millis()).unwrap_or(i64::MAX);
-                let before = talaria_model::Timestamp::from_millis(now.as_millis() - keep);
-                match shared.store.prune(before).await {
-                    Ok(0) => {}
-                    Ok(rows) => tracing::debug!(rows, "forgot what ended long ago"),
-                    Err(error) => tracing::warn!(%error, "old rows could not be forgotten"),
-                }
-            }
+    keep_doing(shared, "forgetting what is old", forget_again_and_again);
+}
+
+async fn forget_again_and_again(shared: Arc<Shared>) {
+    loop {
+        shared.clock.sleep(MAINTENANCE).await;
+        let now = shared.clock.now();
+        let keep = i64::try_from(shared.limits.keep.as_millis()).unwrap_or(i64::MAX);
+        let before = talaria_model::Timestamp::from_millis(now.as_millis() - keep);
+        match shared.store.prune(before).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::debug!(rows, "forgot what ended long ago"),
+            Err(error) => tracing::warn!(%error, "old rows could not be forgotten"),
         }
-    };
-    shared.tasks.spawn(task);
+    }
 }

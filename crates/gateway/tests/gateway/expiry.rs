@@ -8,7 +8,7 @@ use talaria_gateway::Finalizer;
 use talaria_model::{SessionId, Timestamp};
 use talaria_store::Store;
 
-use crate::world::{Life, SIMPLE, World, key};
+use crate::world::{Disk, Life, SIMPLE, Verb, World, key};
 
 /// What somebody does who is to let go of a conversation.
 #[derive(Clone, Copy)]
@@ -88,6 +88,51 @@ fn a_conversation_is_put_away_when_everybody_lets_go_or_had_three_tries() {
             assert_eq!(asked.lock().unwrap().len(), tries, "what is put away stays so");
         });
     }
+}
+
+/// How many of these conversations are put away.
+async fn put_away(life: &Life, chats: &[&str]) -> usize {
+    let mut many = 0;
+    for chat in chats {
+        let session = life.disk.kept.load(&key(&life.vendor.dm(chat))).await.unwrap().unwrap();
+        many += usize::from(session.life == talaria_session::Life::Finalized);
+    }
+    many
+}
+
+#[test]
+fn a_conversation_that_cannot_be_read_is_no_reason_to_keep_the_others() {
+    let breaks: [fn(&Disk); 2] =
+        [|disk| disk.is_damaged(Verb::Load, 1), |disk| disk.panics(Verb::Load, 1)];
+    for breaks in breaks {
+        let (mut world, _) = world(Lets::Go);
+        world.live(async |life| {
+            let chats = ["one", "two", "three"];
+            for chat in chats {
+                life.vendor.say("alice", chat, "hello");
+                life.texts(chat, 1).await;
+            }
+            // The look after six minutes is the first one at which they are over.
+            life.pass_seconds(350).await;
+            breaks(&life.disk);
+            life.pass_seconds(20).await;
+            assert_eq!(put_away(life, &chats).await, 2);
+            life.pass_seconds(300).await;
+            assert_eq!(put_away(life, &chats).await, 3, "it is looked at again");
+        });
+    }
+}
+
+#[test]
+fn who_puts_conversations_away_and_breaks_down_begins_again() {
+    let (mut world, _) = world(Lets::Go);
+    world.disk.panics(Verb::Watched, 1);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        life.pass_seconds(600).await;
+        assert_eq!(put_away(life, &["home"]).await, 1);
+    });
 }
 
 #[test]

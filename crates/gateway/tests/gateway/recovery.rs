@@ -10,7 +10,7 @@ use talaria_model::{AgentEvent, CallId, Cost, EntryBody, ToolCall, Usage};
 use talaria_platform::ConnectError;
 use talaria_store::Store;
 
-use crate::world::{Conduct, MARK, SIMPLE, Verb, World, agent, echo, finished, keyed};
+use crate::world::{Conduct, MARK, SIMPLE, Vendor, Verb, World, agent, echo, finished, keyed};
 
 /// Works for twenty minutes on what it is told.
 fn slow() -> Arc<dyn Agent> {
@@ -80,6 +80,27 @@ fn more_sessions_than_can_be_taken_up_at_once_are_taken_up_in_turn_and_before_wh
             let texts = life.vendor.texts(chat).join(" ").replace("echo: ", "").replace(" / ", " ");
             assert_eq!(texts, "old new", "{chat}");
         }
+    });
+}
+
+#[test]
+fn who_takes_sessions_up_and_breaks_down_goes_on_where_it_was() {
+    // More than are read at once.
+    let chats: Vec<String> = (0..510).map(|n| format!("chat-{n}")).collect();
+    let mut world = World::new(SIMPLE).with_agent(slow());
+    world.live(async |life| {
+        for chat in &chats {
+            life.vendor.say("alice", chat, "old");
+        }
+        life.until("everything is heard", |vendor| vendor.is_heard()).await;
+        life.pass_seconds(60).await;
+    });
+    world.limits.turns_at_once = 2;
+    world.agent = echo();
+    world.live(async |life| {
+        life.disk.panics(Verb::Restless, 1);
+        let is_answered = |vendor: &Vendor| chats.iter().all(|chat| vendor.texts(chat).len() == 1);
+        life.until("everybody is answered", is_answered).await;
     });
 }
 
