@@ -26,8 +26,15 @@ pub(crate) async fn status(home: &Home, options: StatusOptions) -> Result<Exit, 
     if options.watch {
         return watch(home, options.output).await;
     }
-    let client = Client::find(home).await?;
-    let status: Status = client.ok_or_else(|| gone(home))?.get("/v1/status", &[]).await?;
+    let Some(client) = Client::find(home).await? else {
+        let halt = gone(home);
+        if !options.output.json {
+            return Err(halt);
+        }
+        print_json(&Problem { problem: halt.explained() })?;
+        return Ok(halt.exit);
+    };
+    let status: Status = client.get("/v1/status", &[]).await?;
     if options.output.json {
         print_json(&status)?
     } else {
