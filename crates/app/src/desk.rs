@@ -7,13 +7,13 @@ use async_trait::async_trait;
 use talaria_admin::{Operator, Vitals, api};
 use talaria_clock::{Clock, SystemClock};
 use talaria_config::{Change, Config, Loaded, Sources};
-use talaria_gateway::{Drain, Gateway};
+use talaria_gateway::{Chores, Drain, Gateway};
 use talaria_providers::{Http, Switchboard};
 use talaria_session::ResumeReason;
 use talaria_store::{AuditDeed, Audited, StoreError};
 
 use crate::ending::{Asked, End, Ending, FLUSH, Pace, STUCK, Why};
-use crate::forensics::{Ended, Report};
+use crate::forensics::{InHand, Report};
 use crate::home::Home;
 use crate::instruments::Instruments;
 use crate::locks::Locks;
@@ -30,6 +30,10 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// The most of a change that is recorded, in characters.
 const RECORDED: usize = 4_000;
+
+/// When an end that takes long says what it waits for, and how often it says so again.
+const SOON: Duration = Duration::from_secs(5);
+const EVERY: Duration = Duration::from_secs(60);
 
 /// Whether a gateway can start again by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,30 +130,41 @@ impl Desk {
     }
 
     /// Lets the gateway end, and writes down what is going on meanwhile.
-    pub(crate) async fn end_with_a_report(&self, gateway: &Gateway) {
+    pub(crate) async fn end_with_a_report(&self, gateway: &Gateway, chores: &Chores) {
         let why = self.end.decision().map_or(Why::Stop, |(_, why)| why);
         init::stopping(&why.in_words(), ending::longest(self.state().loaded.config()));
-        let report = Report::new(&self.home, gateway, why, &|text| self.redact(text));
+        let redact = |text: &str| self.redact(text);
+        let in_hand = || InHand::of(gateway, chores, &redact);
+        let report = Report::new(&self.home, gateway.uptime(), why, in_hand(), &redact);
         let drain = self.drain();
         let longest = drain.patience + drain.flush + STUCK;
         let drained = async {
-            let (drained, ()) = tokio::join!(gateway.drain(drain), report.write());
+            let (drained, ()) = tokio::join!(gateway.drain(drain), within_reason(report.write()));
             drained
         };
-        let ended = tokio::select! {
-            drained = drained => Ended::finished(&drained),
-            // What is not closed is found by the next start, as after a death.
-            () = SystemClock.sleep(longest) => {
-                tracing::error!(after = ?longest, "the end does not come to an end; it is cut off");
-                self.end.cut_off(longest);
-                Ended::cut_off(longest)
+        let impatient = async {
+            SystemClock.sleep(SOON).await;
+            loop {
+                tracing::info!(waits_for = in_hand().in_words(), "still ending");
+                SystemClock.sleep(EVERY).await;
             }
         };
-        let written = report.ended(ended);
-        tokio::select! {
-            () = written.write() => {}
-            () = SystemClock.sleep(LAST_WORDS) => {}
-        }
+        let ended = tokio::select! {
+            drained = drained => report.finished(&drained),
+            // What is not closed is found by the next start, as after a death.
+            () = SystemClock.sleep(longest) => {
+                let left = in_hand();
+                tracing::error!(
+                    after = ?longest,
+                    waits_for = left.in_words(),
+                    "the end does not come to an end; it is cut off"
+                );
+                self.end.cut_off(longest);
+                report.cut_off(longest, left)
+            }
+            never = impatient => never,
+        };
+        within_reason(ended.write()).await;
     }
 
     /// How the gateway is to end.
@@ -226,6 +241,14 @@ fn in_words(changes: &[Change]) -> String {
     // Of very much, at least what it was about.
     let paths: Vec<_> = changes.iter().map(|change| change.path.as_str()).collect();
     paths.join(", ").chars().take(RECORDED).collect()
+}
+
+/// Waits for a disk, but not for one that hangs.
+async fn within_reason(written: impl Future<Output = ()>) {
+    tokio::select! {
+        () = written => {}
+        () = SystemClock.sleep(LAST_WORDS) => {}
+    }
 }
 
 /// What the sources of the configuration lead to.

@@ -7,6 +7,9 @@ use serde::Serialize;
 use talaria_config::Config;
 use tokio_util::sync::CancellationToken;
 
+use crate::home::Home;
+use crate::start;
+
 /// How long what was said gets to leave when the turns are done.
 pub(crate) const FLUSH: Duration = Duration::from_secs(10);
 
@@ -14,12 +17,18 @@ pub(crate) const FLUSH: Duration = Duration::from_secs(10);
 pub(crate) const STUCK: Duration = Duration::from_secs(10);
 
 /// How much longer than that a process may take: hooks and collectors hear the last of it, and a disk may
-/// be slow.
-const SPARE: Duration = Duration::from_secs(10);
+/// be slow. A test adds up what each of them may take.
+const SPARE: Duration = Duration::from_secs(30);
 
 /// How long a process with this configuration may take to end. Whoever waits for longer waits in vain.
 pub(crate) fn longest(config: &Config) -> Duration {
     Duration::from_secs(config.agent.restart_drain_timeout.into()) + FLUSH + STUCK + SPARE
+}
+
+/// The same for whatever runs on a home. A configuration that is wrong since is not the one that it runs with.
+pub(crate) fn longest_on(home: &Home) -> Duration {
+    let config = start::configuration(home).map(|loaded| loaded.config().clone());
+    longest(&config.unwrap_or_default())
 }
 
 /// How a gateway ends.
@@ -200,6 +209,41 @@ impl End {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{desk, hooks, logging};
+
+    #[test]
+    fn whoever_waits_for_an_end_waits_for_longer_than_all_of_it_may_take() {
+        let config = Config::default();
+        let drained =
+            Duration::from_secs(config.agent.restart_drain_timeout.into()) + FLUSH + STUCK;
+        let afterwards = [
+            // The report.
+            desk::LAST_WORDS,
+            hooks::LAST_WORDS,
+            talaria_telemetry::LAST_WORDS,
+            // What goes on beside the gateway, and then what the disk is told.
+            desk::LAST_WORDS,
+            desk::LAST_WORDS,
+            // The log, to be seen and to be kept.
+            logging::LAST_WORDS,
+            logging::LAST_WORDS,
+            crate::LAST_WORDS,
+        ];
+        assert!(drained + afterwards.iter().sum::<Duration>() < longest(&config));
+    }
+
+    #[test]
+    fn a_wrong_configuration_is_no_reason_not_to_end_what_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        let longest_with = |text: &str| {
+            std::fs::write(folder.path().join("config.yaml"), text).unwrap();
+            longest_on(&home)
+        };
+        assert_eq!(longest_with("agent: {max_steps: many}"), longest(&Config::default()));
+        let longer = longest_with("agent: {restart_drain_timeout: 1000}");
+        assert!(longer > Duration::from_secs(1000), "{longer:?}");
+    }
 
     fn signal() -> Why {
         Why::Signal { name: "SIGTERM", sender: None }

@@ -4,11 +4,12 @@
 //! names turns and chats, and nothing that anybody said.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use talaria_clock::{Clock, SystemClock, rfc3339};
-use talaria_gateway::{Drained, Gateway};
+use talaria_gateway::{ChoreDump, Chores, Drained, Gateway};
 use talaria_machine::{Mode, command_line, parent, replace};
 
 use crate::aside::aside;
@@ -21,6 +22,9 @@ const KEPT: usize = 20;
 /// How many sessions and chats are listed.
 const LISTED: usize = 1000;
 
+/// How many of them the log names.
+const NAMED: usize = 20;
+
 /// How far it is looked who started whom.
 const ANCESTORS: usize = 8;
 
@@ -29,6 +33,9 @@ const ANCESTORS: usize = 8;
 pub(crate) struct Report {
     #[serde(skip)]
     path: PathBuf,
+    /// Held by whoever writes it, so that what is written last stays.
+    #[serde(skip)]
+    pen: Arc<Mutex<()>>,
     at: String,
     why: Why,
     version: &'static str,
@@ -36,15 +43,26 @@ pub(crate) struct Report {
     uptime_seconds: u64,
     /// Who started this process, and who started them.
     ancestors: Vec<Ancestor>,
+    #[serde(flatten)]
+    at_first: InHand,
+    /// What it waited for when it was cut off.
+    at_the_end: Option<InHand>,
+    /// What came of it; missing when the process was killed meanwhile.
+    ended: Option<Ended>,
+}
+
+/// What a process has in hand.
+#[derive(Clone, Serialize)]
+pub(crate) struct InHand {
     turns: Vec<Turn>,
     accounts: Vec<Account>,
     tasks: Tasks,
+    /// What goes on beside the gateway.
+    chores: Vec<Chore>,
     /// The sessions that are in memory.
     lanes: Vec<Lane>,
     /// The chats with something to deliver or to show.
     chats: Vec<Chat>,
-    /// What came of it; missing when the process was killed meanwhile.
-    ended: Option<Ended>,
 }
 
 #[derive(Clone, Serialize)]
@@ -94,6 +112,14 @@ struct Chat {
 }
 
 #[derive(Clone, Serialize)]
+struct Chore {
+    name: &'static str,
+    /// How often; more than once means that it broke down.
+    begun: u32,
+    is_done: bool,
+}
+
+#[derive(Clone, Serialize)]
 struct Tasks {
     in_runtime: usize,
     not_polled_yet: usize,
@@ -104,7 +130,7 @@ struct Tasks {
 /// What came of an end.
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "snake_case", tag = "how")]
-pub(crate) enum Ended {
+enum Ended {
     /// It came to its end.
     Finished {
         at: String,
@@ -118,30 +144,9 @@ pub(crate) enum Ended {
     CutOff { at: String, after_seconds: u64 },
 }
 
-impl Ended {
-    pub(crate) fn finished(drained: &Drained) -> Self {
-        Self::Finished {
-            at: rfc3339(SystemClock.now()),
-            waited_millis: u64::try_from(drained.waited.as_millis()).unwrap_or(u64::MAX),
-            left: drained.left.iter().map(ToString::to_string).collect(),
-            unsent: drained.unsent,
-            clean: drained.clean,
-        }
-    }
-
-    pub(crate) fn cut_off(after: Duration) -> Self {
-        Self::CutOff { at: rfc3339(SystemClock.now()), after_seconds: after.as_secs() }
-    }
-}
-
-impl Report {
-    /// What is going on at this moment.
-    pub(crate) fn new(
-        home: &Home,
-        gateway: &Gateway,
-        why: Why,
-        redact: &dyn Fn(&str) -> String,
-    ) -> Self {
+impl InHand {
+    /// What is in hand at this moment.
+    pub(crate) fn of(gateway: &Gateway, chores: &Chores, redact: &dyn Fn(&str) -> String) -> Self {
         let now = SystemClock.now();
         let runtime = tokio::runtime::Handle::current().metrics();
         let turns = gateway.working_turns().into_iter().map(|working| Turn {
@@ -167,6 +172,7 @@ impl Report {
                 speaks: account.speaks,
             }
         });
+        let chores = chores.all().into_iter();
         let lanes = dump.lanes.into_iter().map(|lane| Lane {
             session: lane.key.to_string(),
             phase: lane.doing.as_str(),
@@ -181,15 +187,7 @@ impl Report {
             parcels: chat.parcels,
             growing: chat.growing,
         });
-        let name = format!("shutdown-{}.json", rfc3339(now).replace([':', '.'], "-"));
         Self {
-            path: home.logs().join(name),
-            at: rfc3339(now),
-            why: why.told_with(redact),
-            version: env!("CARGO_PKG_VERSION"),
-            pid: std::process::id(),
-            uptime_seconds: gateway.uptime().as_secs(),
-            ancestors: ancestors(redact),
             turns: turns.collect(),
             accounts: accounts.collect(),
             tasks: Tasks {
@@ -198,15 +196,80 @@ impl Report {
                 threads: runtime.num_workers(),
                 sessions_in_memory: gateway.lanes_in_memory(),
             },
+            chores: chores
+                .map(|ChoreDump { name, begun, is_done }| Chore { name, begun, is_done })
+                .collect(),
             lanes: lanes.take(LISTED).collect(),
             chats: chats.take(LISTED).collect(),
+        }
+    }
+
+    /// What an end may wait for, in one line.
+    pub(crate) fn in_words(&self) -> String {
+        let turns = self.turns.iter().map(|turn| {
+            format!("a turn in {}:{} for {} s", turn.account, turn.chat, turn.for_seconds)
+        });
+        let lanes = self.lanes.iter().filter(|lane| lane.phase != "idle" || lane.waiting > 0);
+        let lanes = lanes.map(|lane| format!("the session {}, {}", lane.session, lane.phase));
+        let chats = self.chats.iter().filter(|chat| chat.pace != "resting");
+        let chats =
+            chats.map(|chat| format!("the chat {}:{}, {}", chat.account, chat.chat, chat.pace));
+        let mut words: Vec<String> = turns.chain(lanes).chain(chats).collect();
+        let more = words.len().saturating_sub(NAMED);
+        words.truncate(NAMED);
+        if more > 0 {
+            words.push(format!("{more} more"));
+        }
+        match words.is_empty() {
+            true => "no turn, session or chat".to_owned(),
+            false => words.join("; "),
+        }
+    }
+}
+
+impl Report {
+    /// What was going on when an end began.
+    pub(crate) fn new(
+        home: &Home,
+        uptime: Duration,
+        why: Why,
+        at_first: InHand,
+        redact: &dyn Fn(&str) -> String,
+    ) -> Self {
+        let now = SystemClock.now();
+        let name = format!("shutdown-{}.json", rfc3339(now).replace([':', '.'], "-"));
+        Self {
+            path: home.logs().join(name),
+            pen: Arc::default(),
+            at: rfc3339(now),
+            why: why.told_with(redact),
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            uptime_seconds: uptime.as_secs(),
+            ancestors: ancestors(redact),
+            at_first,
+            at_the_end: None,
             ended: None,
         }
     }
 
-    /// The same with what came of it.
-    pub(crate) fn ended(&self, ended: Ended) -> Self {
+    /// The same when it came to its end.
+    pub(crate) fn finished(&self, drained: &Drained) -> Self {
+        let ended = Ended::Finished {
+            at: rfc3339(SystemClock.now()),
+            waited_millis: u64::try_from(drained.waited.as_millis()).unwrap_or(u64::MAX),
+            left: drained.left.iter().map(ToString::to_string).collect(),
+            unsent: drained.unsent,
+            clean: drained.clean,
+        };
         Self { ended: Some(ended), ..self.clone() }
+    }
+
+    /// The same when it did not, and was given up with this still in hand.
+    pub(crate) fn cut_off(&self, after: Duration, left: InHand) -> Self {
+        let ended =
+            Ended::CutOff { at: rfc3339(SystemClock.now()), after_seconds: after.as_secs() };
+        Self { ended: Some(ended), at_the_end: Some(left), ..self.clone() }
     }
 
     /// Writes it, and throws the oldest away.
@@ -218,6 +281,7 @@ impl Report {
     }
 
     fn try_to_write(&self) -> std::io::Result<()> {
+        let _one_at_a_time = self.pen.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(folder) = self.path.parent() else { return Ok(()) };
         std::fs::create_dir_all(folder)?;
         replace(&self.path, &serde_json::to_vec_pretty(self)?, Mode::PRIVATE)?;
@@ -258,6 +322,63 @@ fn ancestors(redact: &dyn Fn(&str) -> String) -> Vec<Ancestor> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn in_hand(phase: &'static str) -> InHand {
+        let turn = Turn {
+            turn: "s1/1".into(),
+            account: "bench".into(),
+            chat: "ann".into(),
+            for_seconds: 30,
+        };
+        let lane = |session: &str, phase| Lane {
+            session: session.to_owned(),
+            phase,
+            since: String::new(),
+            waiting: 0,
+        };
+        let chat = |chat: &str, pace| Chat {
+            account: "bench".into(),
+            chat: chat.to_owned(),
+            thread: None,
+            pace,
+            parcels: 1,
+            growing: 0,
+        };
+        let tasks = Tasks { in_runtime: 1, not_polled_yet: 0, threads: 2, sessions_in_memory: 2 };
+        InHand {
+            turns: vec![turn],
+            accounts: vec![],
+            tasks,
+            chores: vec![],
+            lanes: vec![lane("ann's", phase), lane("ben's", "idle")],
+            chats: vec![chat("ann", "carrying"), chat("ben", "resting")],
+        }
+    }
+
+    #[test]
+    fn an_end_names_what_it_waits_for_and_not_what_is_at_rest() {
+        let words = in_hand("stopping").in_words();
+        let expected = "a turn in bench:ann for 30 s; the session ann's, stopping; the chat bench:ann, carrying";
+        assert_eq!(words, expected);
+        let many = InHand { turns: vec![in_hand("idle").turns[0].clone(); 100], ..in_hand("idle") };
+        assert!(many.in_words().ends_with("; 81 more"), "{}", many.in_words());
+    }
+
+    #[tokio::test]
+    async fn what_was_in_hand_when_an_end_was_cut_off_is_written_beside_what_was_at_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        let keep = |text: &str| text.to_owned();
+        let report = Report::new(&home, Duration::ZERO, Why::Stop, in_hand("thinking"), &keep);
+        let cut_off = report.cut_off(Duration::from_secs(20), in_hand("stopping"));
+        report.write().await;
+        cut_off.write().await;
+        let text = std::fs::read_to_string(&report.path).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(told["ended"]["how"], "cut_off");
+        assert_eq!(told["lanes"][0]["phase"], "thinking");
+        assert_eq!(told["at_the_end"]["lanes"][0]["phase"], "stopping");
+    }
 
     #[test]
     fn only_the_newest_reports_are_kept_and_nothing_else_is_touched() {

@@ -19,7 +19,7 @@ const TOLD: usize = 500;
 const ASKED: usize = 256 * 1024;
 
 /// How long hooks have to hear that the gateway ends.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// What a person is told whose command a hook refuses without a word.
 const REFUSED: &str = "That command is not allowed here.";

@@ -325,11 +325,11 @@ impl Running {
         let operator: Arc<dyn Operator> = self.desk.clone();
         self.begin_chores();
         let Self { desk, gateway, chores, state_file, boot, .. } = self;
-        let (stopping, end) = (gateway.clone(), desk.clone());
+        let (stopping, end, beside) = (gateway.clone(), desk.clone(), chores.clone());
         let served = self.doors.serve(gateway.clone(), operator, async move {
             end.end.asked.cancelled().await;
             // Doors stay open while turns finish: people watch them.
-            end.end_with_a_report(&stopping).await;
+            end.end_with_a_report(&stopping, &beside).await;
             tokio::select! {
                 biased;
                 () = end.instruments.ended() => {}

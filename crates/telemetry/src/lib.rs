@@ -37,7 +37,7 @@ const TOGETHER: usize = 512;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// How long the last spans have when the gateway ends.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+pub const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// How often it is said that nobody takes spans.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);

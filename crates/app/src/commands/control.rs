@@ -8,11 +8,11 @@ use talaria_clock::{Clock, SystemClock};
 use super::{print_json, table::table};
 use crate::cli::Output;
 use crate::client::{self, Client};
+use crate::ending;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 use crate::instance::marker::{self, Plan};
 use crate::instance::{self, Kind, Record};
-use crate::{ending, start};
 
 /// How often it is looked whether the gateway has gone.
 const LOOK: Duration = Duration::from_millis(50);
@@ -115,9 +115,7 @@ pub(crate) async fn stop(home: &Home) -> Result<Exit, Halt> {
         instance::ask_to_end(home, *process).await?;
     }
     say!("The gateway is ending. What is unfinished goes on at the next start.");
-    // A configuration that is wrong since is not the one that it runs with.
-    let config = start::configuration(home).map(|loaded| loaded.config().clone());
-    let longest = ending::longest(&config.unwrap_or_default());
+    let longest = ending::longest_on(home);
     tokio::select! {
         gone = gone(home, running.as_ref()) => gone.map(|()| Exit::Done),
         () = SystemClock.sleep(longest) => Err(stuck(running.as_ref(), longest)),

@@ -36,7 +36,7 @@ pub(crate) use self::file::files;
 const LONGEST: usize = 16 * 1024;
 
 /// How long the last lines have to be written.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The log of a gateway. What is logged is written before it is dropped, within reason.
 pub(crate) struct Log {

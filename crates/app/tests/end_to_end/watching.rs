@@ -76,6 +76,9 @@ async fn a_file_tells_how_the_gateway_is_doing_from_its_start_to_its_end() {
     assert_eq!(stopped["exit_reason"], why.as_str());
     let (_, output) = run(&home, &["status"]).await;
     assert!(output.contains(&why), "{output}");
+    let (ended, output) = run(&home, &["status", "--json"]).await;
+    let told: Value = serde_json::from_str(&output).unwrap();
+    assert!(!ended.success() && told["problem"].as_str().unwrap().contains(&why), "{output}");
 
     rig.start().await;
     state_that(&home, |state| state["gateway_state"] == "running").await;
@@ -100,7 +103,8 @@ async fn what_went_on_at_the_end_is_written_down() {
     rig.vendor.say("ann", "a secret");
     rig.llm.until_requests(1).await;
     rig.process().terminate().unwrap();
-    within(HANGS, "the note in the log", rig.process().line(|line| line.contains("ending"))).await;
+    let waits = |line: &str| line.contains("still ending") && line.contains("a turn in bench:ann");
+    within(HANGS, "the note in the log", rig.process().line(waits)).await;
     rig.llm.hold(Hold::Never);
     let ended = within(HANGS, "the end", rig.process().ended()).await.unwrap();
     assert!(ended.success(), "{ended}");
@@ -122,6 +126,10 @@ async fn what_went_on_at_the_end_is_written_down() {
     assert_eq!((&bench["order"], &bench["speaks"]), (&"runs".into(), &true.into()), "{text}");
     assert!(bench["generation"].as_u64() >= Some(1), "{text}");
     assert!(report["chats"].is_array(), "{text}");
+    let chores = report["chores"].as_array().unwrap();
+    let watchdog = chores.iter().find(|chore| chore["name"] == "watchdog").unwrap();
+    assert_eq!((&watchdog["begun"], &watchdog["is_done"]), (&1.into(), &false.into()), "{text}");
+    assert!(report["at_the_end"].is_null(), "{text}");
     assert_eq!(report["ended"]["how"], "finished");
     assert_eq!(report["ended"]["clean"], true);
     assert_eq!(report["ended"]["left"].as_array().unwrap().len(), 0);
@@ -372,7 +380,7 @@ async fn a_service_is_installed_shown_and_removed() {
     let (code, output) = service(&["install"]).await;
     assert_eq!(code, Some(0), "{output}");
     let written = std::fs::read_to_string(&unit).unwrap();
-    assert!(written.contains("TimeoutStopSec=210"), "{written}");
+    assert!(written.contains("TimeoutStopSec=230"), "{written}");
     let called = std::fs::read_to_string(home.file("called")).unwrap();
     assert_eq!(
         called,

@@ -10,6 +10,7 @@ use talaria_machine::service::installed::{self, Found, Unknown, Wanted, own_acco
 
 use super::{Job, Level, job, named, run};
 use crate::cli::{InstallOptions, ServiceName};
+use crate::ending;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
 
@@ -54,9 +55,8 @@ pub(super) async fn install(home: &Home, options: InstallOptions) -> Result<Exit
 pub(super) async fn uninstall(home: &Home, which: &ServiceName) -> Result<Exit, Halt> {
     let (name, level) = named(which)?;
     need_the_machine(level)?;
-    let job = job(home, &InstallOptions { which: which.clone(), run_as: None, print: false })?;
     let account = found(&name)?.account;
-    end(&name, job.end).await.map_err(|error| refused("end", &name, &error))?;
+    end(&name, ending::longest_on(home)).await.map_err(|error| refused("end", &name, &error))?;
     // While there is somebody of this name. A home that does not let them in any more needs no change.
     let _ = run(&[
         "icacls".to_owned(),
