@@ -13,6 +13,8 @@ import os
 import threading
 import traceback
 
+LONGEST = 8 << 20
+
 
 def load(path):
     # Behind Python's own modules, which this program goes on to need, and before what was installed.
@@ -23,6 +25,14 @@ def load(path):
     sys.modules["handler"] = module
     spec.loader.exec_module(module)
     return module.handle
+
+
+def listen(hear):
+    # Not sys.stdin: Python would wait for whoever reads from it when it ends.
+    with os.fdopen(os.dup(0), "rb") as lines:
+        while line := lines.readline(LONGEST):
+            hear(line)
+    hear(b"")
 
 
 class Host:
@@ -48,11 +58,13 @@ class Host:
             self.out.write(line.encode() + b"\n")
 
     async def serve(self):
+        lines = asyncio.Queue()
+        # Not every event loop can watch a pipe. The thread has nothing that it would have to finish.
+        hear = lambda line: loop.call_soon_threadsafe(lines.put_nowait, line)
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=8 << 20)
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        threading.Thread(target=listen, args=(hear,), daemon=True).start()
         running = set()
-        while line := await reader.readline():
+        while line := await lines.get():
             task = asyncio.create_task(self.answer(json.loads(line)))
             running.add(task)
             task.add_done_callback(running.discard)

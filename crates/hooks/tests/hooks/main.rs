@@ -161,6 +161,26 @@ def handle(event_type, context):
 }
 
 #[tokio::test]
+async fn a_python_handler_needs_no_event_loop_that_watches_pipes() {
+    let place = Place::new();
+    let handler = "
+import asyncio
+
+async def cannot(*_):
+    raise NotImplementedError('as on Windows')
+
+asyncio.SelectorEventLoop.connect_read_pipe = cannot
+
+async def handle(event_type, context):
+    return {'decision': 'allow'}
+";
+    place.hook("anywhere", "events: [pre_dispatch]\ntimeout: 10s", ("handler.py", handler));
+    let hooks = place.open();
+    let verdict = with(&hooks, ask(&hooks, "pre_dispatch", &json!({}))).await;
+    assert_eq!(verdict.ruling, Ruling::Allow);
+}
+
+#[tokio::test]
 async fn a_python_handler_that_crashes_is_started_again() {
     let place = Place::new();
     let handler = "
@@ -288,12 +308,12 @@ async fn nobody_waits_longer_for_many_hooks_than_for_one() {
     // Whoever asks may have less time than that.
     let begun = clock.mark();
     let until = begun + Duration::from_secs(3);
-    let verdict = hooks.ask("pre_dispatch", &json!({}), std::future::ready(())).await;
+    let patience = clock.sleep(Duration::from_secs(3));
+    let verdict = hooks.ask("pre_dispatch", &json!({}), patience).await;
     assert_eq!(verdict.ruling, Ruling::Deny { message: None });
     assert_eq!(clock.mark(), until);
     // Or none at all.
-    let patience = clock.sleep(Duration::from_secs(3));
-    let verdict = hooks.ask("pre_dispatch", &json!({}), patience).await;
+    let verdict = hooks.ask("pre_dispatch", &json!({}), std::future::ready(())).await;
     assert_eq!(verdict.ruling, Ruling::Deny { message: None });
     assert_eq!(clock.mark(), until);
     assert_eq!(count(&hooks, "e"), (0, 0), "it was never asked");
