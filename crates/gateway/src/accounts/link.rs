@@ -25,6 +25,16 @@ pub(crate) async fn connect(
     shared: &Arc<Shared>,
     account: &ConnectedAccount,
 ) -> Result<Link, ConnectError> {
+    tokio::select! {
+        biased;
+        link = begin(shared, account) => link,
+        () = shared.clock.sleep(CONNECT_TIMEOUT) => {
+            Err(ConnectError::Unreachable { reason: "connecting took too long".into() })
+        }
+    }
+}
+
+async fn begin(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Link, ConnectError> {
     let plan = account.plan();
     let cursor = shared
         .store
@@ -45,13 +55,7 @@ pub(crate) async fn connect(
         folder: plan.folder.clone(),
         cursor: cursor.map(Cursor),
     };
-    tokio::select! {
-        biased;
-        link = plan.account.connect(ports) => link,
-        () = shared.clock.sleep(CONNECT_TIMEOUT) => {
-            Err(ConnectError::Unreachable { reason: "connecting took too long".into() })
-        }
-    }
+    plan.account.connect(ports).await
 }
 
 /// Listens for as long as the connection lasts and nobody wants it to end.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use talaria_gateway::AccountState;
 use talaria_platform::{ConnectError, LinkError, SendError};
 
-use crate::world::{Conduct, Hears, MARK, SIMPLE, World};
+use crate::world::{Conduct, Hears, MARK, SIMPLE, Verb, World};
 
 fn away() -> ConnectError {
     ConnectError::Unreachable { reason: "away".into() }
@@ -158,6 +158,20 @@ fn a_connection_that_never_comes_about_does_not_hold_up_the_others() {
         let waited = life.now().since(begun);
         assert!(Duration::from_secs(29) < waited && waited < Duration::from_secs(31), "{waited:?}");
         assert_eq!(other.texts("home"), ["echo: hello"]);
+        let state = life.account().state;
+        assert!(matches!(state, AccountState::Waiting { .. }), "{state:?}");
+    });
+}
+
+#[test]
+fn a_store_that_hangs_does_not_let_an_account_connect_for_ever() {
+    let mut world = World::new(SIMPLE);
+    world.disk.begins_late(Verb::Cursor, Duration::from_secs(3600));
+    world.live(async |life| {
+        let begun = life.now();
+        life.gateway.every_connection().await;
+        let waited = life.now().since(begun);
+        assert!(Duration::from_secs(29) < waited && waited < Duration::from_secs(31), "{waited:?}");
         let state = life.account().state;
         assert!(matches!(state, AccountState::Waiting { .. }), "{state:?}");
     });

@@ -54,6 +54,7 @@ pub enum Verb {
     KeepGuests,
     Granted,
     Spent,
+    Cursor,
 }
 
 /// A disk. Clones are the same one, before and after a crash.
@@ -358,6 +359,10 @@ impl Store for Disk {
     }
 
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {
+        let lag = self.faults().slow_there.get(&Verb::Cursor).copied();
+        if let Some(lag) = lag {
+            SystemClock.sleep(lag).await;
+        }
         at_once(self.kept.cursor(account))
     }
 
