@@ -189,6 +189,16 @@ fn accounts(page: &mut Page, gateway: &Gateway, now: Timestamp) {
         let long = mute.as_ref().map_or(0.0, |(since, _)| now.since(*since).as_secs_f64());
         page.sample(name, &[("account", id.as_str())], long);
     }
+    let name = "talaria_account_deafnesses_total";
+    page.family(name, "counter", "How often an account was connected and not heard.");
+    for AccountStatus { id, deafnesses, .. } in &accounts {
+        page.sample(name, &[("account", id.as_str())], f64::from(*deafnesses));
+    }
+    let name = "talaria_account_breakdowns_total";
+    page.family(name, "counter", "How often an account broke down by a bug.");
+    for AccountStatus { id, crashes, .. } in &accounts {
+        page.sample(name, &[("account", id.as_str())], f64::from(*crashes));
+    }
     let name = "talaria_events_total";
     page.family(name, "counter", "What came in, by what was decided about it.");
     for (account, tally) in &tallies {

@@ -76,6 +76,8 @@ async fn metrics_are_for_whoever_has_the_token_and_count_what_passes() {
         ("talaria_store_up", 1.0),
         ("talaria_sessions", 3.0),
         ("talaria_account_mute_seconds{account=\"bench\"}", 0.0),
+        ("talaria_account_deafnesses_total{account=\"bench\"}", 0.0),
+        ("talaria_account_breakdowns_total{account=\"bench\"}", 0.0),
         ("talaria_account_state{account=\"bench\",platform=\"loopback\",state=\"connected\"}", 1.0),
     ] {
         assert_eq!(sample(&page, name), Some(expected), "{name} in {page}");
