@@ -294,7 +294,7 @@ impl Operator for Desk {
     fn stop(&self) {
         let why = match self.restarts {
             // Where there are no signals, whoever takes over asks like this.
-            Restarts::Possible => signals::announced(&self.home).unwrap_or(Why::Stop),
+            Restarts::Possible => signals::announced_at_the_door(&self.home).unwrap_or(Why::Stop),
             Restarts::Never => Why::ChatOver,
         };
         tracing::info!(why = why.in_words(), "ending; a signal meanwhile ends it at once");

@@ -1,39 +1,79 @@
 //! The signals that a gateway heeds, and who sent them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use talaria_admin::Operator;
 use talaria_admin::guests::OPERATOR;
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::Chores;
 use talaria_machine::{Heard, Process, Wish, command_line};
+use talaria_model::Timestamp;
 use tokio::sync::Notify;
 
+use crate::aside::aside;
 use crate::desk::Desk;
 use crate::ending::{Asked, Ending, Sender, Why};
 use crate::exit::Halt;
 use crate::home::Home;
 use crate::instance::marker::{self, Plan};
 
+/// How long it may take to read what somebody announced.
+const READING: Duration = Duration::from_millis(500);
+
 /// The signals that arrive.
-pub(crate) struct Signals(talaria_machine::Signals);
+pub(crate) struct Signals {
+    heard: talaria_machine::Signals,
+    /// Why somebody asks for an end, while that is being read.
+    reading: Option<BoxFuture<'static, Why>>,
+}
+
+/// What a signal asks for.
+enum Asks {
+    End(Why),
+    Reload,
+    Restart,
+}
 
 impl Signals {
     pub(crate) fn listen() -> Result<Self, Halt> {
         let listening = talaria_machine::Signals::listen();
-        listening.map(Self).map_err(|error| Halt::failed(format_args!("no signals: {error}")))
+        let heard = listening.map_err(|error| Halt::failed(format_args!("no signals: {error}")))?;
+        Ok(Self { heard, reading: None })
     }
 
     /// Whether somebody has asked for an end whom nobody has heard yet.
     pub(crate) fn ask_for_an_end(&mut self) -> bool {
-        std::iter::from_fn(|| self.0.try_next()).any(|heard| matches!(heard.wish, Wish::End(_)))
+        let mut heard = std::iter::from_fn(|| self.heard.try_next());
+        heard.any(|heard| matches!(heard.wish, Wish::End(_))) || self.reading.is_some()
     }
 
     /// Completes when a signal asks for an end, and says why.
     pub(crate) async fn end(&mut self, home: &Home) -> Why {
         loop {
-            if let Heard { wish: Wish::End(name), sender } = self.0.next().await {
-                return why(home, name, sender);
+            if let Asks::End(why) = self.next(home).await {
+                return why;
+            }
+        }
+    }
+
+    /// What the next signal asks for. Nothing is lost when it is dropped before.
+    async fn next(&mut self, home: &Home) -> Asks {
+        loop {
+            if let Some(reading) = &mut self.reading {
+                let why = reading.await;
+                self.reading = None;
+                return Asks::End(why);
+            }
+            let Heard { wish, sender } = self.heard.next().await;
+            match wish {
+                Wish::Reload => return Asks::Reload,
+                Wish::Restart => return Asks::Restart,
+                Wish::End(name) => {
+                    self.reading = Some(why(home.clone(), name, sender).boxed());
+                }
             }
         }
     }
@@ -45,12 +85,10 @@ impl Signals {
         let reloads = errand(chores, "reload for a signal", &desk, reload);
         let restarts = errand(chores, "restart for a signal", &desk, restart);
         loop {
-            let Heard { wish, sender } = self.0.next().await;
-            match wish {
-                Wish::Reload => reloads.notify_one(),
-                Wish::Restart => restarts.notify_one(),
-                Wish::End(name) => {
-                    let why = why(home, name, sender);
+            match self.next(home).await {
+                Asks::Reload => reloads.notify_one(),
+                Asks::Restart => restarts.notify_one(),
+                Asks::End(why) => {
                     let words = why.in_words();
                     match desk.end(Ending::ForGood, why) {
                         Asked::First | Asked::Known => {
@@ -109,17 +147,29 @@ pub(crate) fn hurried() -> Halt {
     Halt::failed("ended at once; what was unfinished goes on at the next start")
 }
 
-/// Why a signal was sent, as far as is known.
-fn why(home: &Home, name: &'static str, sender: Option<u32>) -> Why {
-    announced(home).unwrap_or_else(|| {
+/// Why a signal was sent, as far as is known. On a disk that hangs nothing was announced.
+async fn why(home: Home, name: &'static str, sender: Option<u32>) -> Why {
+    let announced = tokio::select! {
+        announced = aside(move || announced(&home, marker::consume)) => announced.flatten(),
+        () = SystemClock.sleep(READING) => None,
+    };
+    announced.unwrap_or_else(|| {
         let sender = sender.map(|pid| Sender { pid, argv: command_line(pid) });
         Why::Signal { name, sender }
     })
 }
 
+/// What somebody announced before they asked for an end at the door.
+pub(crate) fn announced_at_the_door(home: &Home) -> Option<Why> {
+    announced(home, marker::find)
+}
+
 /// What somebody announced before they asked for an end.
-pub(crate) fn announced(home: &Home) -> Option<Why> {
-    let (plan, by) = marker::consume(home, Process::own(), SystemClock.now())?;
+fn announced(
+    home: &Home,
+    read: fn(&Home, Process, Timestamp) -> Option<(Plan, u32)>,
+) -> Option<Why> {
+    let (plan, by) = read(home, Process::own(), SystemClock.now())?;
     Some(match plan {
         Plan::Takeover => Why::Takeover { by },
         Plan::Stop => Why::Stop,

@@ -61,9 +61,16 @@ pub(crate) fn leave(home: &Home, plan: Plan, target: Process, now: Timestamp) ->
 
 /// What somebody planned for this process, and who. No note is read twice, and none is left for another.
 pub(crate) fn consume(home: &Home, own: Process, now: Timestamp) -> Option<(Plan, u32)> {
+    let found = find(home, own, now);
+    sweep(home);
+    found
+}
+
+/// The same, and leaves it where it is: whoever asks at the door may send a signal, too, which is not
+/// another wish.
+pub(crate) fn find(home: &Home, own: Process, now: Timestamp) -> Option<(Plan, u32)> {
     let found = [Plan::Takeover, Plan::Stop].map(|plan| {
         let bytes = std::fs::read(plan.path(home)).ok()?;
-        let _ = std::fs::remove_file(plan.path(home));
         let marker: Marker = serde_json::from_slice(&bytes).ok()?;
         let target = Process { pid: marker.target_pid, start_time: marker.target_start_time };
         let is_meant = target.pid == own.pid
@@ -99,6 +106,7 @@ mod tests {
         let home = Home::at(folder.path());
         leave(&home, Plan::Takeover, target, NOW).unwrap();
         let then = Timestamp::from_millis(NOW.as_millis() + later);
+        assert_eq!(find(&home, own, then), find(&home, own, then), "it can be looked at");
         let found = consume(&home, own, then).map(|(plan, by)| {
             assert_eq!(by, std::process::id());
             plan

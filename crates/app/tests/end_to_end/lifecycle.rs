@@ -196,6 +196,41 @@ async fn a_signal_behind_the_back_of_systemd_ends_in_a_restart_and_a_planned_one
     assert_eq!(service.ended().await.unwrap().code(), Some(75), "systemd starts it again");
 }
 
+/// A file that nobody can read to its end, like all files on a disk that hangs.
+fn hangs(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+}
+
+#[tokio::test]
+async fn a_signal_is_heeded_although_the_disk_hangs_that_would_say_what_it_is_for() {
+    let home = Home::empty().unwrap();
+    let mut process = Launch::new(binary()).start(home.path()).unwrap();
+    within(HANGS, "ready", process.ready()).await.unwrap();
+    hangs(&home.file(".gateway-planned-stop.json"));
+    process.terminate().unwrap();
+    let ended = within(HANGS, "the end", process.ended()).await.unwrap();
+    assert_eq!(ended.code(), Some(0), "{}", process.output());
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_a_process_that_hangs_in_its_end() {
+    let home = Home::empty().unwrap();
+    let mut process = Launch::new(binary()).start(home.path()).unwrap();
+    within(HANGS, "ready", process.ready()).await.unwrap();
+    hangs(&home.file("gateway.pid"));
+    process.terminate().unwrap();
+    let stopped = async {
+        while json(&home.file("gateway_state.json"))["gateway_state"] != "stopped" {
+            SystemClock.sleep(Duration::from_millis(20)).await;
+        }
+    };
+    within(HANGS, "its last words", stopped).await;
+    process.terminate().unwrap();
+    let ended = within(HANGS, "the end", process.ended()).await.unwrap();
+    assert_eq!(ended.code(), Some(1), "{}", process.output());
+}
+
 #[tokio::test]
 async fn what_is_not_finished_in_time_is_left_in_writing_and_people_are_told() {
     let mut rig = Rig::configured(VendorSettings::default(), &[], HURRIED).await;
@@ -326,7 +361,8 @@ async fn a_signal_at_any_moment_of_a_start_ends_it_in_good_order() {
 #[tokio::test]
 async fn a_start_waits_for_a_command_that_only_reads() {
     let home = Home::empty().unwrap();
-    let lock = std::fs::File::create(home.file("gateway.lock")).unwrap();
+    home.write("gateway.lock", "").unwrap();
+    let lock = std::fs::File::open(home.file("gateway.lock")).unwrap();
     lock.lock().unwrap();
     let mut process = Launch::new(binary()).start(home.path()).unwrap();
     let held = SystemClock.sleep(Duration::from_millis(500));

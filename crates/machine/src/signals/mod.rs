@@ -29,7 +29,9 @@ pub struct Heard {
     pub sender: Option<u32>,
 }
 
-/// What a gateway is asked for. While this lives, nothing of it ends the process by itself.
+/// What a gateway is asked for. While this lives, nothing of it ends the process by itself, but for one: a
+/// second end that is asked for, or a later one, and that nobody heeds. It is heeded when the next wish is
+/// waited for.
 pub struct Signals(system::Source);
 
 impl Signals {
