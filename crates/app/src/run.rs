@@ -115,6 +115,10 @@ async fn prepare(home: &Home, options: RunOptions, begun: Mark) -> Result<Ready,
         tracing::warn!("{warning}");
     }
     boot.passed("configuration");
+    if service::restarts_us() {
+        instance::starts::pace(home).await;
+        boot.passed("starts");
+    }
     if options.replace {
         instance::take_over(home, ending::longest(loaded.config())).await?;
         boot.passed("takeover");

@@ -21,7 +21,7 @@ use talaria_store_sqlite::{OpenError, SqliteStore};
 use crate::boot::Boot;
 use crate::desk::{Desk, LAST_WORDS, Restarts, State};
 use crate::discretion::Discretion;
-use crate::ending::End;
+use crate::ending::{End, Pace};
 use crate::exit::{Exit, Halt};
 use crate::home::{Home, HomeLock};
 use crate::homes::Homes;
@@ -105,8 +105,13 @@ pub(crate) fn store(home: &Home) -> Result<Arc<dyn Store>, Halt> {
     let store = SqliteStore::open(home.path()).map_err(|error| {
         // The same program will find it no different.
         let exit = match error {
-            OpenError::Newer { .. } | OpenError::Foreign { .. } => Exit::Misused,
-            _ => Exit::Failed,
+            OpenError::Newer { .. }
+            | OpenError::Foreign { .. }
+            | OpenError::Damaged { .. }
+            | OpenError::OldSqlite { .. } => Exit::Misused,
+            OpenError::Folder { .. } | OpenError::InUse { .. } | OpenError::Unwritable { .. } => {
+                Exit::Failed
+            }
         };
         Halt::new(exit, &error).hint(error.hint())
     })?;
@@ -340,6 +345,9 @@ impl Running {
         chores.end(LAST_WORDS).await;
         let last_words = async {
             desk.keep().await;
+            if desk.ending().1 == Pace::Calm {
+                instance::starts::forget(&desk.home).await;
+            }
             state_file.stopped(&gateway, &desk, &boot).await;
         };
         // An end is not held up by a disk.

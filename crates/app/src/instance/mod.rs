@@ -5,6 +5,7 @@
 
 pub(crate) mod marker;
 mod record;
+pub(crate) mod starts;
 mod takeover;
 
 pub(crate) use record::{Kind, Record, Recorded};

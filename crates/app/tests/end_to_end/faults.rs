@@ -135,6 +135,23 @@ async fn a_home_is_for_nobody_else() {
 }
 
 #[tokio::test]
+async fn a_damaged_database_is_not_tried_again() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.start().await;
+    rig.vendor.say("ann", "hello");
+    rig.until_everything_is_answered().await;
+    rig.end().await;
+    let path = rig.home.file("state.db");
+    let mut bytes = fs::read(&path).unwrap();
+    // Its header stays: it is known to be ours.
+    bytes[100..].fill(0xAA);
+    fs::write(&path, &bytes).unwrap();
+    let (code, output) = refused(&rig.home).await;
+    assert_eq!(code, Some(78), "{output}");
+    assert!(output.contains("is damaged"), "{output}");
+}
+
+#[tokio::test]
 async fn a_database_from_a_newer_version_is_refused_and_left_alone() {
     let mut rig = Rig::new(VendorSettings::default(), &[]).await;
     rig.start().await;

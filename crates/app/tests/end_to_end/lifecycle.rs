@@ -196,6 +196,32 @@ async fn a_signal_behind_the_back_of_systemd_ends_in_a_restart_and_a_planned_one
     assert_eq!(service.ended().await.unwrap().code(), Some(75), "systemd starts it again");
 }
 
+#[tokio::test]
+async fn a_service_that_is_started_again_and_again_waits_until_it_has_ended_well() {
+    let as_service =
+        Launch::new(binary()).through(&["sh", "-c", "SYSTEMD_EXEC_PID=$$ exec \"$0\" \"$@\""]);
+    let home = Home::empty().unwrap();
+    let mut first = Launch::new(binary()).start(home.path()).unwrap();
+    within(HANGS, "ready", first.ready()).await.unwrap();
+    for _ in 0..5 {
+        let mut service = as_service.start(home.path()).unwrap();
+        let ended = within(HANGS, "a refusal", service.ended()).await.unwrap();
+        assert_eq!(ended.code(), Some(4), "{}", service.output());
+        assert!(!service.output().contains("started too often"), "{}", service.output());
+    }
+    let mut service = as_service.start(home.path()).unwrap();
+    let waits = service.line(|line| line.contains("started too often"));
+    within(HANGS, "the note in the log", waits).await;
+    // Who waits can be ended.
+    service.terminate().unwrap();
+    let ended = within(HANGS, "the end", service.ended()).await.unwrap();
+    assert_eq!(ended.code(), Some(0), "{}", service.output());
+
+    first.terminate().unwrap();
+    assert_eq!(first.ended().await.unwrap().code(), Some(0));
+    assert!(!home.file(".gateway-starts.json").exists(), "it ended well");
+}
+
 /// A file that nobody can read to its end, like all files on a disk that hangs.
 fn hangs(path: &Path) {
     let _ = std::fs::remove_file(path);

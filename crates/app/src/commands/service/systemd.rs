@@ -44,7 +44,8 @@ pub(super) fn unit(job: &Job) -> String {
          Description=Talaria gateway\n\
          After=network-online.target\n\
          Wants=network-online.target\n\
-         # Started again for as long as it takes; what cannot be mended by that ends with 78.\n\
+         # Started again for as long as it takes; what cannot be mended by that ends with 78, and one that\n\
+         # is started too often waits by itself.\n\
          StartLimitIntervalSec=0\n\
          \n\
          [Service]\n\
