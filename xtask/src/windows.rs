@@ -5,7 +5,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "it waits for programs of others")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -43,9 +43,9 @@ const RANDOM: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
     __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T length)\n\
     { return RtlGenRandom(bytes, (ULONG)length); }\n";
 
-/// How long a gateway may take to answer, and to go.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(500);
+/// How long a gateway may take to answer, and a command to end.
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -76,9 +76,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     fs::create_dir_all(&place)?;
     let wine = Wine { program: options.wine.clone(), prefix: place.join("prefix") };
     wine.begin(&place)?;
-    wine.test(root)?;
     let talaria = target(root).join(TARGET).join("debug").join("talaria.exe");
-    Trial { wine: &wine, talaria, home: place.join("home") }.run()
+    let trial = Trial { wine: &wine, talaria, home: place.join("home"), said: place.join("said") };
+    wine.test(root)?;
+    trial.run()?;
+    eprintln!("windows: it builds, answers by hand and as a service, and ends in good order");
+    Ok(())
 }
 
 fn target(root: &Path) -> PathBuf {
@@ -154,14 +157,13 @@ struct Trial<'a> {
     wine: &'a Wine,
     talaria: PathBuf,
     home: PathBuf,
+    /// What the last command printed.
+    said: PathBuf,
 }
 
 impl Trial<'_> {
     fn run(&self) -> Result<()> {
-        match fs::remove_dir_all(&self.home) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
+        remove(&self.home)?;
         fs::create_dir_all(&self.home)?;
         // Nobody else's port.
         fs::write(self.home.join("config.yaml"), "http:\n  listen: 127.0.0.1:0\n")?;
@@ -179,30 +181,45 @@ impl Trial<'_> {
         command
     }
 
-    /// Runs a command, and returns what it printed.
-    fn ask(&self, words: &[&str]) -> Result<(Option<i32>, String)> {
-        let ran = self.command(words).output().context("cannot run wine")?;
-        let text = [ran.stdout, ran.stderr].concat();
-        let text = String::from_utf8_lossy(&text).replace('\r', "");
-        eprintln!("→ talaria {}\n{}", words.join(" "), text.trim_end());
-        Ok((ran.status.code(), text))
+    /// Starts a gateway, which prints what it does.
+    fn start(&self, words: &[&str]) -> Result<Child> {
+        eprintln!("→ talaria {} &", words.join(" "));
+        self.command(words).stdout(Stdio::null()).spawn().context("cannot run wine")
     }
 
-    fn expect(&self, words: &[&str], code: i32, says: &str) -> Result<String> {
+    /// Runs a command, and returns what it printed.
+    fn ask(&self, words: &[&str]) -> Result<(Option<i32>, String)> {
+        eprintln!("→ talaria {}", words.join(" "));
+        // Into a file and not a pipe, which would stay open for as long as what the command has started.
+        // Into one of its own each time, because that may go on to write.
+        remove(&self.said)?;
+        let file = File::create(&self.said)?;
+        let mut command = self.command(words);
+        command.stdout(file.try_clone()?).stderr(file);
+        let mut command = command.spawn().context("cannot run wine")?;
+        let ended = wait(&mut command, &format!("`talaria {}`", words.join(" ")));
+        let text = String::from_utf8_lossy(&fs::read(&self.said)?).replace('\r', "");
+        eprintln!("{}", text.trim_end());
+        Ok((ended?, text))
+    }
+
+    fn expect(&self, words: &[&str], code: i32, says: &str) -> Result<()> {
         let (ended, text) = self.ask(words)?;
-        ensure!(ended == Some(code), "`talaria {}` ended with {ended:?}", words.join(" "));
-        ensure!(text.contains(says), "`talaria {}` does not say {says:?}", words.join(" "));
-        Ok(text)
+        let words = words.join(" ");
+        let known = ended.map_or("a signal".to_owned(), |ended| format!("code {ended}"));
+        ensure!(ended == Some(code), "`talaria {words}` ended with {known}, not with {code}");
+        ensure!(text.contains(says), "`talaria {words}` does not say {says:?}");
+        Ok(())
     }
 
     /// A gateway in the foreground: it answers, a second one is refused, another takes its place, and it
     /// ends in good order.
     fn by_hand(&self) -> Result<()> {
-        let mut first = self.command(&["run"]).stdout(Stdio::null()).spawn()?;
+        let mut first = self.start(&["run"])?;
         self.until_it_answers(&mut first)?;
         self.expect(&["chat", "hello", "from", "windows"], 0, "built-in demo")?;
         self.expect(&["run"], 4, "is already running")?;
-        let mut second = self.command(&["run", "--replace"]).stdout(Stdio::null()).spawn()?;
+        let mut second = self.start(&["run", "--replace"])?;
         let ended = wait(&mut first, "the gateway whose place was taken")?;
         ensure!(ended == Some(0), "whose place was taken ended with {ended:?}");
         self.until_it_answers(&mut second)?;
@@ -247,19 +264,29 @@ impl Trial<'_> {
         self.expect(&["service", "uninstall", "--system"], 0, "is gone")?;
         self.expect(&["service", "status", "--system"], 1, "there is no service")?;
         self.expect(&["status"], 1, "the service manager stops it")?;
-        eprintln!("windows: it builds, answers by hand and as a service, and ends in good order");
         Ok(())
     }
 }
 
-fn wait(gateway: &mut Child, who: &str) -> Result<Option<i32>> {
+fn wait(process: &mut Child, who: &str) -> Result<Option<i32>> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        if let Some(status) = gateway.try_wait()? {
+        if let Some(status) = process.try_wait()? {
             return Ok(status.code());
         }
         std::thread::sleep(LOOK);
     }
-    gateway.kill()?;
+    process.kill()?;
     bail!("{who} does not end")
+}
+
+/// Removes a file or folder that may not be there.
+fn remove(path: &Path) -> Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
