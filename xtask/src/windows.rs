@@ -43,6 +43,9 @@ const RANDOM: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
     __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T length)\n\
     { return RtlGenRandom(bytes, (ULONG)length); }\n";
 
+/// Where the service of a trial is written down.
+const SERVICE: &str = r"HKLM\System\CurrentControlSet\Services\talaria";
+
 /// How long a gateway may take to answer, and a command to end.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(100);
@@ -78,8 +81,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     wine.begin(&place)?;
     let talaria = target(root).join(TARGET).join("debug").join("talaria.exe");
     let trial = Trial { wine: &wine, talaria, home: place.join("home"), said: place.join("said") };
-    wine.test(root)?;
-    trial.run()?;
+    let outcome = wine.test(root).and_then(|()| trial.run());
+    // Also of a trial that failed, nothing goes on.
+    let ended = wine.end();
+    outcome.and(ended)?;
     eprintln!("windows: it builds, answers by hand and as a service, and ends in good order");
     Ok(())
 }
@@ -122,7 +127,8 @@ impl Wine {
         command
     }
 
-    /// Makes the prefix, and gives it what an older Wine lacks.
+    /// Makes the prefix, gives it what an older Wine lacks, and takes from it what a trial has left there
+    /// that did not come to its end.
     fn begin(&self, place: &Path) -> Result<()> {
         shell::run(self.command().args(["wineboot", "--init"]))?;
         let system = self.prefix.join("drive_c/windows/system32");
@@ -134,7 +140,12 @@ impl Wine {
             compile.args(["-shared", "-O1", "-o"]).args([&library, &source]).arg("-ladvapi32");
             shell::run(&mut compile)?;
         }
-        Ok(())
+        // A service starts with the prefix. Its manager could take it out only when it has ended.
+        let mut forget = self.command();
+        forget.args(["reg", "delete", SERVICE, "/f"]).stdout(Stdio::null()).stderr(Stdio::null());
+        // There is seldom one.
+        forget.status().context("cannot run wine")?;
+        self.end()
     }
 
     /// The tests of what depends on the operating system.
@@ -149,6 +160,11 @@ impl Wine {
         let mut tests = shell::cargo(root, &words);
         tests.env(runner, &self.program).env("WINEPREFIX", &self.prefix).env("WINEDEBUG", "-all");
         shell::run(&mut tests)
+    }
+
+    /// Ends everything that runs in the prefix.
+    fn end(&self) -> Result<()> {
+        shell::run(self.command().args(["wineboot", "--kill", "--shutdown"]))
     }
 }
 
