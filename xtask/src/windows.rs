@@ -43,7 +43,8 @@ const RANDOM: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
     __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T length)\n\
     { return RtlGenRandom(bytes, (ULONG)length); }\n";
 
-/// Where the service of a trial is written down.
+/// Where the manager of services has its settings, and the service of a trial.
+const CONTROL: &str = r"HKLM\System\CurrentControlSet\Control";
 const SERVICE: &str = r"HKLM\System\CurrentControlSet\Services\talaria";
 
 /// How long a gateway may take to answer, and a command to end.
@@ -79,6 +80,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     fs::create_dir_all(&place)?;
     let wine = Wine { program: options.wine.clone(), prefix: place.join("prefix") };
     wine.begin(&place)?;
+    let _company = wine.keep_up()?;
     let talaria = target(root).join(TARGET).join("debug").join("talaria.exe");
     let trial = Trial { wine: &wine, talaria, home: place.join("home"), said: place.join("said") };
     let outcome = wine.test(root).and_then(|()| trial.run());
@@ -145,7 +147,21 @@ impl Wine {
         forget.args(["reg", "delete", SERVICE, "/f"]).stdout(Stdio::null()).stderr(Stdio::null());
         // There is seldom one.
         forget.status().context("cannot run wine")?;
+        // Wine's manager gives a process ten seconds to say which service it is, and that of Windows
+        // thirty. What is a number for Windows, Wine reads only as a text.
+        let longest = PATIENCE.as_millis().to_string();
+        let wait = ["/v", "ServicesPipeTimeout", "/t", "REG_SZ", "/d", &longest, "/f"];
+        shell::run(self.command().args(["reg", "add", CONTROL]).args(wait).stdout(Stdio::null()))?;
+        // The manager reads that when it starts.
         self.end()
+    }
+
+    /// Is there for as long as what this returns. Wine ends its services soon after the last program that
+    /// is none, which may be between two commands.
+    fn keep_up(&self) -> Result<Child> {
+        let mut shell = self.command();
+        shell.arg("cmd").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        shell.spawn().context("cannot run wine")
     }
 
     /// The tests of what depends on the operating system.
