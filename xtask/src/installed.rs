@@ -49,6 +49,14 @@ pub(crate) fn faketime() -> Result<()> {
     apt("setting the clock of one program back needs faketime", &["faketime"])
 }
 
+/// The C compiler that makes programs for Windows.
+pub(crate) fn mingw(compiler: &str) -> Result<()> {
+    if shell::exists(compiler) {
+        return Ok(());
+    }
+    apt("looking at the program for Windows needs mingw", &["gcc-mingw-w64-x86-64"])
+}
+
 /// Installs packages of Debian and its relatives: as root, or through sudo.
 fn apt(need: &str, packages: &[&str]) -> Result<()> {
     let install = ["install", "--yes", "--no-install-recommends"];

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use crate::{
-    attack, browser, deny, docs, fuzz, planted, real_servers, shell, sim, soak, tidy, trio,
+    attack, browser, deny, docs, fuzz, planted, real_servers, shell, sim, soak, tidy, trio, windows,
 };
 
 #[derive(Args)]
@@ -26,6 +26,8 @@ enum Part {
     Lint,
     /// Every test that needs nothing but Rust
     Rust,
+    /// The program for Windows, as far as a compiler can tell
+    Windows,
     /// Licences, sources and banned crates of everything that is built in
     Deny,
     /// Two thousand seeds of the simulator, every point to die at, and the bugs that it has to find
@@ -45,9 +47,10 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Lint,
         Self::Rust,
+        Self::Windows,
         Self::Deny,
         Self::Sim,
         Self::Fuzz,
@@ -88,6 +91,7 @@ fn test(root: &Path, part: Part) -> Result<()> {
             };
             shell::run(&mut shell::cargo(root, tests))
         }
+        Part::Windows => windows::check(root),
         Part::Deny => deny::run(root),
         Part::Sim => {
             sim::check(root)?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use crate::shell;
+use crate::{installed, shell};
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
@@ -61,16 +61,36 @@ pub(crate) struct Options {
     build: bool,
 }
 
-pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
-    need(options)?;
-    let clippy = ["clippy", "--locked", "--target", TARGET, "--package"];
-    let lint = |what: &[&str]| {
+/// Looks at all of it with the compiler for Windows, without running any of it. Rust's library for the target is
+/// no package of any registry: where it is neither there nor to be had, that is said.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    if !has_library()? {
+        let added = Command::new("rustup").args(["target", "add", TARGET]).status();
+        if !added.is_ok_and(|status| status.success()) {
+            eprintln!(
+                "windows: NOT LOOKED AT, because Rust's library for {TARGET} is not here and cannot be had; \
+                 `cargo xtask windows` on a machine where `rustup target add` works looks at it"
+            );
+            return Ok(());
+        }
+    }
+    installed::mingw(COMPILER)?;
+    lint(root)
+}
+
+fn lint(root: &Path) -> Result<()> {
+    for what in [&["talaria"][..], &["talaria-machine", "--all-targets"]] {
+        let clippy = ["clippy", "--locked", "--target", TARGET, "--package"];
         let words: Vec<_> =
             clippy.iter().chain(what).chain(&["--", "-D", "warnings"]).copied().collect();
-        shell::run(&mut shell::cargo(root, &words))
-    };
-    lint(&["talaria"])?;
-    lint(&["talaria-machine", "--all-targets"])?;
+        shell::run(&mut shell::cargo(root, &words))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    need(options)?;
+    lint(root)?;
     let build = ["build", "--locked", "--target", TARGET, "--package", "talaria"];
     shell::run(&mut shell::cargo(root, &build))?;
     if options.build {
@@ -99,8 +119,7 @@ fn target(root: &Path) -> PathBuf {
 /// Says what is missing, all of it at once.
 fn need(options: &Options) -> Result<()> {
     let mut missing = Vec::new();
-    let sysroot = shell::read(Command::new("rustc").args(["--print", "sysroot"]))?;
-    if !Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).join("lib").is_dir() {
+    if !has_library()? {
         missing.push(format!("Rust's library for {TARGET}: `rustup target add {TARGET}`"));
     }
     if !shell::exists(COMPILER) {
@@ -115,6 +134,11 @@ fn need(options: &Options) -> Result<()> {
         missing.join("\n  ")
     );
     Ok(())
+}
+
+fn has_library() -> Result<bool> {
+    let sysroot = shell::read(Command::new("rustc").args(["--print", "sysroot"]))?;
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).join("lib").is_dir())
 }
 
 struct Wine {

@@ -9,7 +9,7 @@ use talaria_machine::{Mode, Private, belongs_to_us, close, close_command, make_f
 use crate::exit::{Exit, Halt};
 
 /// What we write in it.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     "state.db",
     "state.db-wal",
     "state.db-shm",
@@ -28,6 +28,7 @@ const OURS: [&str; 18] = [
     "backups",
     "restoring",
     "voice",
+    ".gateway-starts.json",
 ];
 
 /// The folder that holds everything a gateway keeps.
