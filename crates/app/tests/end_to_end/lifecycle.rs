@@ -387,6 +387,8 @@ async fn a_signal_at_any_moment_of_a_start_ends_it_in_good_order() {
 #[tokio::test]
 async fn a_start_waits_for_a_command_that_only_reads() {
     let home = Home::empty().unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(home.path(), private).unwrap();
     home.write("gateway.lock", "").unwrap();
     let lock = std::fs::File::open(home.file("gateway.lock")).unwrap();
     lock.lock().unwrap();
