@@ -491,6 +491,12 @@ pub struct Part {
     pub reason: Option<String>,
     /// When it was decided, in UTC.
     pub decided: String,
+    /// When it was delivered or given up, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<String>,
+    /// How long after it was decided that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
 }
 
 /// What changed when the configuration was read again.

@@ -212,7 +212,7 @@ fn timeline(event: &Traced, glimpses: &[Glimpse]) -> Vec<api::Moment> {
     let begun = event.at;
     let moment = |at: Timestamp, what: String| api::Moment {
         at: rfc3339(at),
-        after_ms: u64::try_from(at.since(begun).as_millis()).unwrap_or(u64::MAX),
+        after_ms: millis(begun, at),
         what,
     };
     let sent = event.inbound.at;
@@ -233,9 +233,21 @@ fn timeline(event: &Traced, glimpses: &[Glimpse]) -> Vec<api::Moment> {
     moments.extend(event.entries.iter().map(|recorded| moment(recorded.entry.at, step(recorded))));
     for sent in &event.parcels {
         moments.push(moment(sent.at, format!("part {} decided", sent.id)));
+        let settled = sent.settled.map(|at| moment(at, settlement(sent)));
+        moments.extend(settled);
     }
     moments.sort_by_key(|moment| moment.after_ms);
     moments
+}
+
+fn millis(from: Timestamp, upto: Timestamp) -> u64 {
+    u64::try_from(upto.since(from).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What became of a part in the end.
+fn settlement(sent: &Sent) -> String {
+    let shown = sent.shown.as_ref().map(|id| format!(" as message {id}")).unwrap_or_default();
+    format!("part {} {}{shown}", sent.id, state(sent.state))
 }
 
 /// What came of a stranger's asking to be let in.
@@ -243,7 +255,7 @@ fn knocks(event: &EventId, glimpses: &[Glimpse], begun: Timestamp) -> Vec<api::M
     let came = |glimpse: &Glimpse| match glimpse.why {
         Unwritten::Knocked(came) if glimpse.event == *event => Some(api::Moment {
             at: rfc3339(glimpse.at),
-            after_ms: u64::try_from(glimpse.at.since(begun).as_millis()).unwrap_or(u64::MAX),
+            after_ms: millis(begun, glimpse.at),
             what: format!("may ask to be let in: {came}"),
         }),
         _ => None,
@@ -306,9 +318,7 @@ fn tools(entries: &[Recorded]) -> Vec<api::ToolUse> {
                         Some((false, _)) => "returned",
                     }
                     .into(),
-                    took_ms: returned.map(|(_, at)| {
-                        u64::try_from(at.since(recorded.entry.at).as_millis()).unwrap_or(u64::MAX)
-                    }),
+                    took_ms: returned.map(|(_, at)| millis(recorded.entry.at, at)),
                 });
             }
         }
@@ -316,23 +326,28 @@ fn tools(entries: &[Recorded]) -> Vec<api::ToolUse> {
     uses
 }
 
+const fn state(state: ParcelState) -> &'static str {
+    match state {
+        ParcelState::Ready | ParcelState::Plain => "waits",
+        ParcelState::Unsure => "may have arrived, and waits",
+        ParcelState::Attempting => "is leaving",
+        ParcelState::Previewing => "only its preview is there",
+        ParcelState::Delivered => "delivered",
+        ParcelState::Undeliverable => "refused for good",
+        ParcelState::Abandoned => "given up",
+    }
+}
+
 fn part(sent: &Sent) -> api::Part {
     api::Part {
         id: sent.id.to_string(),
-        state: match sent.state {
-            ParcelState::Ready | ParcelState::Plain => "waits",
-            ParcelState::Unsure => "may have arrived, and waits",
-            ParcelState::Attempting => "is leaving",
-            ParcelState::Previewing => "only its preview is there",
-            ParcelState::Delivered => "delivered",
-            ParcelState::Undeliverable => "refused for good",
-            ParcelState::Abandoned => "given up",
-        }
-        .into(),
+        state: state(sent.state).into(),
         message: sent.shown.as_ref().map(ToString::to_string),
         attempts: sent.attempts,
         reason: sent.reason.clone(),
         decided: rfc3339(sent.at),
+        settled: sent.settled.map(rfc3339),
+        took_ms: sent.settled.map(|at| millis(sent.at, at)),
     }
 }
 

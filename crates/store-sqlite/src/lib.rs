@@ -210,9 +210,14 @@ impl Store for SqliteStore {
         self.writer.write(move |conn| write::attempt(conn, &id)).await
     }
 
-    async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError> {
+    async fn settle(
+        &self,
+        id: &OutboundId,
+        settlement: Settlement,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
         let id = id.clone();
-        self.writer.write(move |conn| write::settle(conn, &id, &settlement)).await
+        self.writer.write(move |conn| write::settle(conn, &id, &settlement, at)).await
     }
 
     async fn shown(&self, id: &OutboundId) -> Result<Option<MessageId>, StoreError> {

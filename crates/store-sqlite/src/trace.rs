@@ -142,7 +142,7 @@ fn since(conn: &Connection, conversation: i64, at: Timestamp) -> Read<Vec<Record
 
 fn parcels(conn: &Connection, of: &OutboundId) -> Read<Vec<Sent>> {
     let sql = "SELECT stage, doubt, plain, attempts, not_before, shown, anew, part, reason, at,
-             session, delivery
+             session, delivery, settled
          FROM outbox WHERE session = ? AND delivery = ? ORDER BY part";
     all(conn, sql, params![of.session.as_str(), of.delivery], sent)
 }
@@ -150,7 +150,7 @@ fn parcels(conn: &Connection, of: &OutboundId) -> Read<Vec<Sent>> {
 /// What the sender of a row was told who was not let in.
 fn letters(conn: &Connection, seq: Seq) -> Read<Vec<Sent>> {
     let sql = "SELECT stage, doubt, plain, attempts, not_before, shown, anew, part, reason, at,
-             session, delivery
+             session, delivery, settled
          FROM outbox WHERE session >= ?1 AND session < ?1 || 'g' ORDER BY session, delivery, part";
     all(conn, sql, [letters_about(seq)], sent)
 }
@@ -165,5 +165,6 @@ fn sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
         attempts: progress.attempts,
         reason: row.get(8)?,
         at: Timestamp::from_millis(row.get(9)?),
+        settled: row.get::<_, Option<i64>>(12)?.map(Timestamp::from_millis),
     })
 }

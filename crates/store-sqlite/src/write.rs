@@ -464,21 +464,27 @@ pub(crate) fn preview(conn: &Connection, letter: &Letter) -> Written<()> {
     if insert(conn, letter, &Progress::previewed(), Timestamp::default())? {
         return Ok(());
     }
-    change(conn, &letter.id, None, Progress::preview_again)?;
+    change(conn, &letter.id, Said::default(), Progress::preview_again)?;
     Ok(())
 }
 
 pub(crate) fn attempt(conn: &Connection, id: &OutboundId) -> Written<Leave> {
-    let left = change(conn, id, None, Progress::attempt)?;
+    let left = change(conn, id, Said::default(), Progress::attempt)?;
     Ok(left.unwrap_or(Leave::Ended))
 }
 
-pub(crate) fn settle(conn: &Connection, id: &OutboundId, settlement: &Settlement) -> Written<()> {
+pub(crate) fn settle(
+    conn: &Connection,
+    id: &OutboundId,
+    settlement: &Settlement,
+    at: Timestamp,
+) -> Written<()> {
     let reason = match settlement {
         Settlement::Undeliverable { reason } | Settlement::Abandoned { reason } => Some(reason),
         _ => None,
     };
-    change(conn, id, reason.map(String::as_str), |progress| progress.settle(settlement))?;
+    let said = Said { reason: reason.map(String::as_str), at: Some(at) };
+    change(conn, id, said, |progress| progress.settle(settlement))?;
     Ok(())
 }
 
@@ -521,17 +527,24 @@ fn find(conn: &Connection, id: &OutboundId) -> Written<Option<(i64, Progress)>> 
     maybe(conn, sql, id, |row| Ok((row.get(0)?, rows::progress(row, 1)?)))
 }
 
+/// What is written beside a parcel's progress when it ends.
+#[derive(Default)]
+struct Said<'a> {
+    reason: Option<&'a str>,
+    at: Option<Timestamp>,
+}
+
 fn change<T>(
     conn: &Connection,
     id: &OutboundId,
-    reason: Option<&str>,
+    said: Said<'_>,
     verb: impl FnOnce(&mut Progress) -> T,
 ) -> Written<Option<T>> {
     let Some((row, before)) = find(conn, id)? else { return Ok(None) };
     let mut after = before.clone();
-    let said = verb(&mut after);
+    let answer = verb(&mut after);
     if after == before {
-        return Ok(Some(said));
+        return Ok(Some(answer));
     }
     if after.has_ended() {
         withhold(conn, row)?;
@@ -539,7 +552,7 @@ fn change<T>(
     execute(
         conn,
         "UPDATE outbox SET open = ?, stage = ?, doubt = ?, plain = ?, attempts = ?, not_before = ?,
-             shown = ?, anew = ?, reason = ? WHERE id = ?",
+             shown = ?, anew = ?, reason = ?, settled = ? WHERE id = ?",
         params![
             after.is_open(),
             stage_code(after.stage),
@@ -549,11 +562,12 @@ fn change<T>(
             after.not_before.map(Timestamp::as_millis),
             after.shown.as_ref().map(|shown| shown.as_str()),
             after.anew,
-            reason,
+            said.reason,
+            said.at.filter(|_| after.has_ended()).map(Timestamp::as_millis),
             row,
         ],
     )?;
-    Ok(Some(said))
+    Ok(Some(answer))
 }
 
 /// Confidential words are kept for as long as they have to be said. What they are is in the act itself,

@@ -132,8 +132,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Says what became of a parcel or preview. `Progress` is the table of what follows; what is not
     /// there or has ended is left alone. With its end, a parcel with confidential content loses it:
-    /// no read gives it back, and no row has it.
-    async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError>;
+    /// no read gives it back, and no row has it; and `at` is kept as the moment of it.
+    async fn settle(
+        &self,
+        id: &OutboundId,
+        settlement: Settlement,
+        at: Timestamp,
+    ) -> Result<(), StoreError>;
 
     /// The message that shows a parcel, where the platform has it and told.
     async fn shown(&self, id: &OutboundId) -> Result<Option<MessageId>, StoreError>;

@@ -312,10 +312,18 @@ impl Store for MemoryStore {
         Ok(self.lock().post_mut(id).map_or(Leave::Ended, |post| post.progress.attempt()))
     }
 
-    async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError> {
+    async fn settle(
+        &self,
+        id: &OutboundId,
+        settlement: Settlement,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
         if let Some(post) = self.lock().post_mut(id) {
-            let had_failed = post.has_failed();
+            let (had_failed, had_ended) = (post.has_failed(), post.progress.has_ended());
             post.progress.settle(&settlement);
+            if post.progress.has_ended() && !had_ended {
+                post.settled = Some(at);
+            }
             if let Settlement::Undeliverable { reason } | Settlement::Abandoned { reason } =
                 settlement
                 && post.has_failed()

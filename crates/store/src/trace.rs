@@ -79,6 +79,9 @@ pub struct Sent {
     pub reason: Option<String>,
     /// When it was decided.
     pub at: Timestamp,
+    /// When it was delivered or given up; none while neither has happened, and of what was settled
+    /// when nobody kept the moment.
+    pub settled: Option<Timestamp>,
 }
 
 /// The platform's id of what was said.

@@ -76,11 +76,12 @@ fn print(decision: &Decision) -> Result<(), Halt> {
         let took = tool.took_ms.map(|took| format!(" after {took} ms")).unwrap_or_default();
         tell!("    tool {}: {}{took}", tool.tool, tool.outcome);
     }
-    for Part { id, state, message, attempts, reason, .. } in &decision.parts {
+    for Part { id, state, message, attempts, reason, took_ms, .. } in &decision.parts {
         let shown = message.as_ref().map(|id| format!(" as message {id}")).unwrap_or_default();
         let tries = if *attempts == 1 { String::new() } else { format!(", {attempts} attempts") };
         let reason = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        tell!("    part {id}: {state}{shown}{tries}{reason}");
+        let took = took_ms.map(|took| format!(" after {took} ms")).unwrap_or_default();
+        tell!("    part {id}: {state}{shown}{took}{tries}{reason}");
     }
     if let Some(text) = &decision.text {
         tell!("    «{text}»");

@@ -80,7 +80,12 @@ async fn every_message_has_an_answer_to_why() {
                         "ignored" | "not let in" => {
                             assert!(decision["reason"].is_string(), "{told}")
                         }
-                        _ => assert!(decision["parts"][0]["message"].is_string(), "{told}"),
+                        _ => {
+                            let part = &decision["parts"][0];
+                            assert!(part["message"].is_string(), "{told}");
+                            assert!(part["settled"].is_string(), "{told}");
+                            assert!(part["took_ms"].is_u64(), "{told}");
+                        }
                     }
                     break;
                 }
@@ -117,6 +122,11 @@ async fn every_message_has_an_answer_to_why() {
     let (ended, output) = run(rig.home.path(), &["why", &newest]).await;
     assert!(ended.success(), "{output}");
     assert!(output.contains("answered") && output.contains("delivered as message"), "{output}");
+    let is_moment =
+        |line: &str| line.contains(" ms  part ") && line.contains(" delivered as message");
+    assert!(output.lines().any(is_moment), "{output}");
+    let is_part = |line: &str| line.starts_with("    part ") && line.contains(" after ");
+    assert!(output.lines().any(is_part), "{output}");
 }
 
 #[tokio::test]

@@ -248,8 +248,11 @@ impl Courier {
     }
 
     async fn settle(&mut self, parcel: &Parcel, settlement: Settlement) {
-        let written =
-            self.durably(|shared, id| shared.store.settle(id, settlement.clone()), parcel).await;
+        // The moment of it, however long the store takes to write it down.
+        let at = self.shared.clock.now();
+        let written = self
+            .durably(|shared, id| shared.store.settle(id, settlement.clone(), at), parcel)
+            .await;
         if written.is_some() {
             crate::passing::settled(&self.shared, parcel, &settlement);
         }

@@ -380,7 +380,8 @@ impl Courier {
             }
             Err(error) => (Settlement::Previewed(None), Err(error)),
         };
-        if let Err(error) = self.shared.store.settle(id, settlement).await {
+        if let Err(error) = self.shared.store.settle(id, settlement, self.shared.clock.now()).await
+        {
             tracing::warn!(%error, "a preview could not be recorded");
         }
         seen

@@ -321,7 +321,7 @@ async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
         Op::Preview(part) => format!("{:?}", store.preview(&outbound(part)).await),
         Op::Attempt(part) => format!("{:?}", store.attempt(&outbound(part).id).await),
         Op::Settle(part, how) => {
-            format!("{:?}", store.settle(&outbound(part).id, settlement(*how, now)).await)
+            format!("{:?}", store.settle(&outbound(part).id, settlement(*how, now), at(now)).await)
         }
         Op::Recover => format!("{:?}", store.recover().await),
         Op::Close => format!("{:?}", store.close().await),

@@ -82,7 +82,7 @@ async fn confidential_words_are_nowhere_in_the_files_of_a_closed_store_once_they
             1 => Settlement::Undeliverable { reason: "the chat is gone".into() },
             _ => Settlement::Abandoned { reason: "late".into() },
         };
-        store.settle(id, settlement).await.expect("settles");
+        store.settle(id, settlement, at).await.expect("settles");
     }
     store.close().await.expect("closes");
     drop(store);

@@ -45,7 +45,7 @@ fn one_message(conn: &Connection, chat: u32) {
     let letter = Letter::of(&outbound).expect("encodes");
     write::preview(conn, &letter).expect("previews");
     let shown = Settlement::Previewed(Some(MessageId::literal("m")));
-    write::settle(conn, &outbound.id, &shown).expect("settles");
+    write::settle(conn, &outbound.id, &shown, at(2)).expect("settles");
     session.phase = talaria_session::Phase::Idle;
     let outbox = vec![outbound.clone(), post(&session.id, &address(&key), 2, 0)];
     let account = key.account.clone();
@@ -58,7 +58,7 @@ fn one_message(conn: &Connection, chat: u32) {
     assert_eq!(read::parcels(conn, &address(&key), 10).expect("reads").len(), 2);
     write::attempt(conn, &outbound.id).expect("attempts");
     let delivered = Settlement::Delivered(Receipt { message: None, at: at(1) });
-    write::settle(conn, &outbound.id, &delivered).expect("settles");
+    write::settle(conn, &outbound.id, &delivered, at(3)).expect("settles");
 
     change_lives(conn, &session);
     read::cursor(conn, &key.account).expect("reads");

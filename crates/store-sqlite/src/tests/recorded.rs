@@ -94,7 +94,7 @@ async fn live(store: &dyn Store) -> Asked {
     let posts: Vec<_> = (1..=6).map(|delivery| post(&old, &first.at, delivery, 0)).collect();
     store.preview(&posts[0]).await.expect("previews");
     let shown = Settlement::Previewed(Some(MessageId::literal("m1")));
-    store.settle(&posts[0].id, shown).await.expect("settles");
+    store.settle(&posts[0].id, shown, at(1_050)).await.expect("settles");
     let commit = Commit {
         journal: vec![
             JournalChange { seq: Seq(2), state: JournalState::Bound(turn) },
@@ -113,7 +113,7 @@ async fn live(store: &dyn Store) -> Asked {
         Settlement::Undeliverable { reason: "the chat is gone".into() },
     ]) {
         store.attempt(&post.id).await.expect("attempts");
-        store.settle(&post.id, settlement).await.expect("settles");
+        store.settle(&post.id, settlement, at(1_200)).await.expect("settles");
     }
     let mut first = first;
     first.id = SessionId::literal("20261115_093000_0badcafe");
@@ -245,7 +245,7 @@ async fn lose(store: &dyn Store, session: &Session, asked: &mut Asked) {
     store.commit(commit).await.expect("commits");
     store.attempt(&lost.id).await.expect("attempts");
     let gone = Settlement::Undeliverable { reason: "the number is gone".into() };
-    store.settle(&lost.id, gone).await.expect("settles");
+    store.settle(&lost.id, gone, at(2_550)).await.expect("settles");
     store.tell(&post(&session.id, to, 8, 0), at(2_600)).await.expect("tells");
     asked.keys.push(side);
 }

@@ -374,7 +374,7 @@ pub async fn settling_what_is_not_there_changes_nothing(harness: &dyn Harness) {
     decide(&*store, &session, &[post(&session, 1, 0)]).await;
     settle(&*store, &post(&session, 1, 1), delivered()).await;
     let id = outbound_id(&talaria_model::SessionId::literal("unknown"), 1, 0);
-    store.settle(&id, delivered()).await.expect("settles");
+    store.settle(&id, delivered(), at(1)).await.expect("settles");
     assert_eq!(state(&*store, &session).await, ParcelState::Ready);
 }
 

@@ -9,7 +9,7 @@ use talaria_session::pairing::GuestBook;
 use super::Harness;
 use super::world::{
     account, address, admit, admit_as, at, attempt, change, delivered, key, message, post, said,
-    session, settle, step,
+    session, settle, settle_at, step,
 };
 use crate::{
     AuditDeed, Audited, Clue, Commit, Delivered, GuestChange, JournalState, ParcelState, Queue,
@@ -100,12 +100,16 @@ pub async fn what_came_of_an_event_is_traced_to_its_parcels(harness: &dyn Harnes
     };
     store.commit(commit).await.expect("commits");
     attempt(&*store, &parcel).await;
-    settle(&*store, &parcel, delivered()).await;
+    settle_at(&*store, &parcel, Settlement::Unsure, at(6)).await;
+    settle_at(&*store, &parcel, delivered(), at(7)).await;
+    settle_at(&*store, &parcel, delivered(), at(8)).await;
 
     let store = harness.open().await;
     let found = store.trace(&Clue::Id("1".into()), 10).await.expect("reads");
     let [traced] = &found[..] else { panic!("one row, not {found:?}") };
     assert_eq!(traced.state, JournalState::Bound(turn));
+    let settled: Vec<_> = traced.parcels.iter().map(|sent| sent.settled).collect();
+    assert_eq!(settled, [Some(at(7)), None], "when it ended, and only then");
     assert_eq!(traced.behind, [earlier]);
     let numbers: Vec<u32> = traced.entries.iter().map(|recorded| recorded.entry.number).collect();
     assert_eq!(numbers, [2, 4]);

@@ -177,7 +177,16 @@ pub(super) async fn decide(store: &dyn Store, session: &Session, outbox: &[Outbo
 }
 
 pub(super) async fn settle(store: &dyn Store, outbound: &Outbound, settlement: Settlement) {
-    store.settle(&outbound.id, settlement).await.expect("settles");
+    settle_at(store, outbound, settlement, Timestamp::default()).await;
+}
+
+pub(super) async fn settle_at(
+    store: &dyn Store,
+    outbound: &Outbound,
+    settlement: Settlement,
+    at: Timestamp,
+) {
+    store.settle(&outbound.id, settlement, at).await.expect("settles");
 }
 
 pub(super) async fn attempt(store: &dyn Store, outbound: &Outbound) {

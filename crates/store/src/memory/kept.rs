@@ -101,6 +101,7 @@ pub(super) struct Post {
     pub(super) reason: Option<String>,
     pub(super) told: Told,
     pub(super) at: Timestamp,
+    pub(super) settled: Option<Timestamp>,
 }
 
 impl Post {
@@ -164,6 +165,7 @@ impl Memory {
                 attempts: post.progress.attempts,
                 reason: post.reason.clone(),
                 at: post.at,
+                settled: post.settled,
             })
             .collect();
         parcels.sort_by_key(|sent| (of(&sent.id), sent.id.part));
@@ -211,7 +213,8 @@ impl Memory {
         self.last_place += 1;
         self.places.insert(outbound.id.clone(), self.last_place);
         let (reason, told) = (None, Told::No);
-        self.outbox.insert(self.last_place, Post { outbound, progress, reason, told, at });
+        self.outbox
+            .insert(self.last_place, Post { outbound, progress, reason, told, at, settled: None });
     }
 
     pub(super) fn post_mut(&mut self, id: &OutboundId) -> Option<&mut Post> {

@@ -398,8 +398,13 @@ impl Store for Disk {
         self.write(Verb::Attempt, write, |ledger, leave| ledger.attempt(id, *leave)).await
     }
 
-    async fn settle(&self, id: &OutboundId, settlement: Settlement) -> Result<(), StoreError> {
-        let write = self.kept.settle(id, settlement.clone());
+    async fn settle(
+        &self,
+        id: &OutboundId,
+        settlement: Settlement,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let write = self.kept.settle(id, settlement.clone(), at);
         self.write(Verb::Settle, write, |ledger, ()| ledger.settle(id, settlement)).await
     }
 

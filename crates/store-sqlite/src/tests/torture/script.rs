@@ -62,7 +62,7 @@ pub(super) async fn ask(store: &dyn Store, op: &Op) -> Result<String, StoreError
         Op::Preview(outbound) => store.preview(outbound).await.map(|()| String::new()),
         Op::Attempt(id) => store.attempt(id).await.map(|answer| format!("{answer:?}")),
         Op::Settle(id, settlement) => {
-            store.settle(id, settlement.clone()).await.map(|()| String::new())
+            store.settle(id, settlement.clone(), at(1)).await.map(|()| String::new())
         }
         Op::Tell(notice, at) => store.tell(notice, *at).await.map(|()| String::new()),
         Op::Rename(life, title) => store.rename(life, title).await.map(|()| String::new()),
