@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use talaria_gateway::{Arriving, Commanded, Gateway, Happening, Order, Say, Watcher, What};
+use talaria_gateway::{Arriving, Commanded, Gateway, Happening, Order, Over, Say, Watcher, What};
 use talaria_hooks::{Hooks, Rewrite, Ruling, Verdict};
 use talaria_model::{Inbound, InboundKind, ToolCall};
 use talaria_session::Retired;
@@ -72,11 +72,12 @@ impl Watcher for Watching {
         let names: &[&str] = match &happening.what {
             What::Began => &["session:start"],
             What::Ended(why) => {
-                about.insert("reason".into(), why_ended(*why).into());
-                match why {
-                    Retired::New => &["session:end", "session:reset"],
-                    _ => &["session:end"],
-                }
+                about.insert("reason".into(), why_over(*why).into());
+                &["session:end"]
+            }
+            What::Renewed => {
+                about.insert("reason".into(), why_over(Over::Retired(Retired::New)).into());
+                &["session:reset"]
             }
             What::TurnBegan { turn, message } => {
                 about.insert("turn".into(), turn.to_string().into());
@@ -203,12 +204,13 @@ fn text(inbound: &Inbound) -> &str {
     }
 }
 
-fn why_ended(why: Retired) -> &'static str {
+fn why_over(why: Over) -> &'static str {
     match why {
-        Retired::New => "new",
-        Retired::Reset(_) => "reset",
-        Retired::Switched => "switched",
-        Retired::Branched => "branched",
+        Over::Expired => "expired",
+        Over::Retired(Retired::New) => "new",
+        Over::Retired(Retired::Reset(_)) => "reset",
+        Over::Retired(Retired::Switched) => "switched",
+        Over::Retired(Retired::Branched) => "branched",
     }
 }
 

@@ -16,7 +16,8 @@ use talaria_model::{
     Sender, SessionId, ToolCall, TurnId,
 };
 use talaria_session::{
-    Command, Edits, Effect, Event, Given, Meant, Retired, Session, SessionKey, acts_at_once, meant,
+    Command, Edits, Effect, Event, Given, Life, Meant, Retired, Session, SessionKey, acts_at_once,
+    meant,
 };
 use talaria_store::StoreError;
 
@@ -119,8 +120,10 @@ pub struct Happening {
 pub enum What {
     /// A life of a conversation began.
     Began,
-    /// A life of a conversation gave way to another.
-    Ended(Retired),
+    /// A life of a conversation is over. It is told once, whatever becomes of it afterwards.
+    Ended(Over),
+    /// A person said that a conversation begins anew.
+    Renewed,
     /// The agent begins a turn with what was said.
     TurnBegan {
         /// Which.
@@ -149,6 +152,15 @@ pub enum What {
         /// Why it is no answer; none when it is one.
         failure: Option<Failure>,
     },
+}
+
+/// Why a life of a conversation is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// It gave way to another.
+    Retired(Retired),
+    /// Its policy says so, and it was put away.
+    Expired,
 }
 
 /// Nobody.
@@ -332,11 +344,20 @@ pub(crate) fn tell(
             what,
         });
     };
+    let was_put_away = before.is_some_and(|before| before.life == Life::Finalized);
+    if matches!(event, Event::PutAway) && next.life == Life::Finalized && !was_put_away {
+        happened(&next.id, from, What::Ended(Over::Expired));
+    }
     let mut begins = before.is_none();
     for effect in effects {
         match effect {
             Effect::Retire { past, why } => {
-                happened(&past.id, from, What::Ended(*why));
+                if !was_put_away {
+                    happened(&past.id, from, What::Ended(Over::Retired(*why)));
+                }
+                if *why == Retired::New {
+                    happened(&past.id, from, What::Renewed);
+                }
                 begins |= !matches!(why, Retired::Switched);
             }
             Effect::Branch { .. } => begins = true,

@@ -80,6 +80,7 @@ impl Watcher for Witness {
         self.saw(match &happening.what {
             What::Began => "happened began".into(),
             What::Ended(why) => format!("happened ended: {why:?}"),
+            What::Renewed => "happened renewed".into(),
             What::TurnBegan { message, .. } => format!("happened turn: {message}"),
             What::Stepped { iteration, calls, .. } => {
                 let calls: Vec<_> =
@@ -494,8 +495,34 @@ fn turns_are_told_of_from_their_first_word_to_their_last() {
         "step 1: look {\"at\":1}",
         "step 2: touch {}",
         "answered: two -> echo: two",
-        "ended: New",
+        "ended: Retired(New)",
+        "renewed",
         "began",
     ];
     assert_eq!(witness.seen("happened"), expected);
+}
+
+#[test]
+fn the_end_of_a_conversation_that_nobody_goes_on_with_is_told_when_it_is_put_away_and_not_again() {
+    for (next, expected) in [
+        (
+            "hello again",
+            &["began", "turn: hello again", "answered: hello again -> echo: hello again"][..],
+        ),
+        ("/new", &["renewed", "began"]),
+    ] {
+        let (mut world, witness) = watched(Witness::new());
+        world.rules.reset.idle = Duration::from_secs(120);
+        world.live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.texts("home", 1).await;
+            life.pass_seconds(600).await;
+            let seen = witness.seen("happened");
+            assert_eq!(seen.last().map(String::as_str), Some("ended: Expired"), "{seen:?}");
+            life.vendor.say("alice", "home", next);
+            life.texts("home", 2).await;
+            life.quiet().await;
+            assert_eq!(witness.seen("happened")[seen.len()..], *expected, "after {next}");
+        });
+    }
 }
