@@ -323,3 +323,23 @@ pub(super) fn page(rows: &[Row], machine: &str) -> String {
     table.extend(rows.iter().map(|row| line(row.cells())));
     include_str!("page.md").replace("{table}", &table.join("\n")).replace("{machine}", machine)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_restart_of_more_than_a_second_misses_its_target() {
+        let sample = |longest: u64| {
+            let longest = Duration::from_millis(longest);
+            Sample::of(vec![longest], longest, Duration::ZERO)
+        };
+        for (longest, missed) in [(1_000, false), (1_001, true)] {
+            let restart = Restart { calm: sample(10), restarted: sample(longest) };
+            let row = through_a_restart(&restart);
+            assert_eq!(crate::bench::judge(&[row]).is_err(), missed, "{longest} ms");
+        }
+    }
+}
