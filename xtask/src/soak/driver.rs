@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -225,8 +225,20 @@ impl World {
             pages.said.values().chain(&pages.others).cloned().collect()
         };
         said.shuffle(&mut self.dice);
+        let all = said.len();
+        let (mut dropped, others): (Vec<_>, Vec<_>) =
+            said.into_iter().partition(|said| said.kind == Kind::Unheard);
+        // What was dropped is asked about whatever the dice say.
+        let rest = dropped.split_off(dropped.len().min(WONDERED / 4));
+        ensure!(
+            all < WONDERED || !dropped.is_empty(),
+            "nothing was dropped that could be asked about"
+        );
+        let asked: Vec<Said> =
+            dropped.into_iter().chain(others).chain(rest).take(WONDERED).collect();
+        eprintln!("asked what became of {} of {all} messages", asked.len());
         let mut violations = Vec::new();
-        for said in said.into_iter().take(WONDERED) {
+        for said in asked {
             let Said { account, event, .. } = &said;
             // Nobody runs who could have seen what is not written down.
             let told = why::why(&store, |_, _| Vec::new(), event, Words::Hidden).await;
