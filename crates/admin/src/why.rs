@@ -2,14 +2,14 @@
 //! transcript and the outbox; and from what the running gateway has seen without writing it down.
 
 use talaria_clock::rfc3339;
-use talaria_gateway::{Glimpse, Unwritten};
+use talaria_gateway::{Glimpse, MISDIRECTED, Unwritten};
 use talaria_model::{
     AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Timestamp, ToolCall,
     TurnId,
 };
 use talaria_store::{
     AuditDeed, AuditRow, Audited, Clue, JournalState, ParcelState, Recorded, Sent, Store, Traced,
-    message_of,
+    Unanswered, head, message_of,
 };
 
 use crate::answers::AnswerError;
@@ -38,7 +38,8 @@ pub async fn why(
     for clue in clues(asked) {
         let traced = store.trace(&clue, MOST).await?;
         let glimpses = glimpses(&clue, MOST);
-        if traced.is_empty() && glimpses.is_empty() {
+        let kept = store.unanswered(&clue, MOST).await?;
+        if traced.is_empty() && glimpses.is_empty() && kept.is_empty() {
             continue;
         }
         let mut decisions = Vec::with_capacity(traced.len());
@@ -52,6 +53,18 @@ pub async fn why(
         };
         let others = glimpses.iter().filter(|glimpse| !is_told_of(glimpse));
         decisions.extend(others.map(|glimpse| unwritten(glimpse, &glimpses)));
+        for kept in &kept {
+            let is_told = |told: &api::Decision| {
+                told.account == kept.account.as_str() && head(&told.event) == kept.event.as_str()
+            };
+            if !decisions.iter().any(is_told) {
+                decisions.push(unanswered(kept));
+            }
+        }
+        if matches!(clue, Clue::Chat { .. }) {
+            let came = |told: &api::Decision| told.timeline.first().map(|first| first.at.clone());
+            decisions.sort_by_key(|told| std::cmp::Reverse(came(told)));
+        }
         decisions.truncate(MOST);
         return Ok(api::Why { asked: asked.to_owned(), decisions });
     }
@@ -368,9 +381,7 @@ fn unwritten(glimpse: &Glimpse, all: &[Glimpse]) -> api::Decision {
         Unwritten::Repeated(seq) => ("dropped as a repeat", Some(format!("it is row {seq}"))),
         Unwritten::Ignored(why) => ("ignored", Some(why.clone())),
         Unwritten::Denied(why) => ("not let in", Some(why.clone())),
-        Unwritten::Misdirected(_) => {
-            ("dropped", Some("it named another account than it came in on".to_owned()))
-        }
+        Unwritten::Misdirected(_) => ("dropped", Some(MISDIRECTED.to_owned())),
     };
     api::Decision {
         event: glimpse.event.to_string(),
@@ -392,6 +403,41 @@ fn unwritten(glimpse: &Glimpse, all: &[Glimpse]) -> api::Decision {
         })
         .chain(knocks(&glimpse.event, all, glimpse.at))
         .collect(),
+        tools: Vec::new(),
+        parts: Vec::new(),
+        text: None,
+    }
+}
+
+/// What is kept of an event that is one too many to have a row in the journal.
+fn unanswered(kept: &Unanswered) -> api::Decision {
+    let (outcome, reason) = match &kept.state {
+        JournalState::Ignored(why) => ("ignored", why),
+        JournalState::Denied(why) if why == MISDIRECTED => ("dropped", why),
+        JournalState::Denied(why) | JournalState::Quarantined(why) => ("not let in", why),
+        JournalState::Unread
+        | JournalState::Taken
+        | JournalState::Bound(_)
+        | JournalState::Handled => ("received", &String::new()),
+    };
+    api::Decision {
+        event: kept.event.to_string(),
+        message: kept.message.as_ref().map(ToString::to_string),
+        account: kept.account.to_string(),
+        chat: kept.chat.to_string(),
+        thread: None,
+        sender: kept.sender.to_string(),
+        kind: "seen".into(),
+        outcome: outcome.into(),
+        reason: Some(reason.clone()),
+        session: None,
+        turn: None,
+        behind: Vec::new(),
+        timeline: vec![api::Moment {
+            at: rfc3339(kept.at),
+            after_ms: 0,
+            what: "received, and written down in short".into(),
+        }],
         tools: Vec::new(),
         parts: Vec::new(),
         text: None,

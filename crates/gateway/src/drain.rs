@@ -123,6 +123,7 @@ pub(crate) async fn drain(shared: &Shared, drain: Drain) -> Drained {
         () = clock.sleep(drain.flush) => false,
     };
     shared.tasks.stop().await;
+    crate::glimpses::keep(shared).await;
     let closed = shared.store.close().await;
     if let Err(error) = &closed {
         tracing::warn!(%error, "the store could not be closed; the next run will check it");

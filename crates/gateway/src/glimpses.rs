@@ -1,16 +1,30 @@
 //! What was seen and left no row of its own: repeats, and what was one too many to be written down.
 //!
-//! It is kept in memory, so many of them and for this run only, so that somebody who asks what became of
-//! a message is answered.
+//! All of it is remembered for a while in memory, so many of them and for this run only, so that somebody
+//! who asks what became of a message is answered. What was not answered is kept in the store, too, many
+//! rows at once and beside what is taken in, which does not wait for it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use talaria_model::{AccountId, Address, EventId, Inbound, MessageId, Sender, Seq, Timestamp};
-use talaria_store::{Clue, message_of};
+use talaria_store::{Clue, JournalState, Unanswered, message_of};
+use tokio::sync::Notify;
+
+use crate::shared::Shared;
 
 /// How many are remembered. The oldest are forgotten first.
 const REMEMBERED: usize = 4096;
+
+/// For so long they are gathered before they are written.
+const GATHERED: Duration = Duration::from_secs(1);
+
+/// How many may wait to be written. More than that in a second are only counted.
+const WAITING: usize = 20_000;
+
+/// How many are written in one piece, so that others get their turn with the store.
+const WRITTEN_AT_ONCE: usize = 1_000;
 
 /// An event without a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,10 +61,14 @@ pub enum Unwritten {
 #[derive(Debug, Default)]
 pub(crate) struct Glimpses {
     seen: Mutex<VecDeque<Glimpse>>,
+    /// What has to be kept.
+    waiting: Mutex<Vec<Unanswered>>,
+    gathered: Notify,
 }
 
 impl Glimpses {
     pub(crate) fn catch(&self, inbound: &Inbound, at: Timestamp, why: Unwritten) {
+        self.gather(inbound, at, &why);
         let glimpse = Glimpse {
             event: inbound.id.clone(),
             message: message_of(inbound).cloned(),
@@ -66,6 +84,27 @@ impl Glimpses {
         seen.push_back(glimpse);
     }
 
+    fn gather(&self, inbound: &Inbound, at: Timestamp, why: &Unwritten) {
+        let named = &inbound.to.account;
+        let (account, state) = match why {
+            Unwritten::Repeated(_) | Unwritten::Knocked(_) => return,
+            Unwritten::Ignored(why) => (named, JournalState::Ignored(why.clone())),
+            Unwritten::Denied(why) => (named, JournalState::Denied(why.clone())),
+            // Whoever speaks for a platform may name as many accounts as they like.
+            Unwritten::Misdirected(on) => (on, JournalState::Denied(MISDIRECTED.to_owned())),
+        };
+        let mut waiting = self.waiting();
+        if waiting.len() < WAITING {
+            waiting.push(Unanswered::of(account, inbound, state, at));
+        }
+        drop(waiting);
+        self.gathered.notify_one();
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Unanswered>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Those that a clue leads to, the newest first.
     pub(crate) fn of(&self, clue: &Clue, limit: usize) -> Vec<Glimpse> {
         let fits = |glimpse: &&Glimpse| match clue {
@@ -79,6 +118,34 @@ impl Glimpses {
         };
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.iter().rev().filter(fits).take(limit).cloned().collect()
+    }
+}
+
+/// Why something was dropped that names another account.
+pub const MISDIRECTED: &str = "it named another account than it came in on";
+
+/// Keeps in the store what was not answered, a while after it came in.
+pub(crate) fn spawn(shared: &Arc<Shared>) {
+    let task = {
+        let shared = shared.clone();
+        async move {
+            loop {
+                shared.glimpses.gathered.notified().await;
+                shared.clock.sleep(GATHERED).await;
+                keep(&shared).await;
+            }
+        }
+    };
+    shared.tasks.spawn(task);
+}
+
+/// Keeps what has been gathered.
+pub(crate) async fn keep(shared: &Shared) {
+    let waiting = std::mem::take(&mut *shared.glimpses.waiting());
+    for rows in waiting.chunks(WRITTEN_AT_ONCE) {
+        if let Err(error) = shared.store.keep_unanswered(rows.to_vec()).await {
+            tracing::warn!(%error, rows = rows.len(), "what was not answered is not kept");
+        }
     }
 }
 

@@ -79,7 +79,7 @@ pub use drain::{Drain, Drained};
 pub use dump::{AccountDump, ChatDump, Doing, Dump, LaneDump};
 pub use expiry::Finalizer;
 pub use files::DiskFiles;
-pub use glimpses::{Glimpse, Unwritten};
+pub use glimpses::{Glimpse, MISDIRECTED, Unwritten};
 pub use hearing::{Ears, Listens};
 pub use manner::{Manner, Replies, Streaming, Transport};
 pub use menu::menu;
@@ -185,6 +185,7 @@ impl Gateway {
         accounts::start(&shared);
         tasks::spawn_maintenance(&shared);
         expiry::spawn(&shared);
+        glimpses::spawn(&shared);
         if ended == Ended::Abruptly {
             tracing::info!("the last run ended abruptly; its work has been taken up again");
         }

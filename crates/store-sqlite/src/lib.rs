@@ -22,6 +22,7 @@ mod sql;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod unanswered;
 mod write;
 mod writer;
 
@@ -39,8 +40,8 @@ use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
     Admitted, AuditRow, Audited, Clue, Commit, Counts, Delivered, Failed, Found, GuestChange,
     Guests, Kept, Leave, Life, Name, Named, Parcel, Presence, Query, Queues, Reading, Recorded,
-    Rewound, SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Untold,
-    Use, Wanted,
+    Rewound, SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Unanswered,
+    Untold, Use, Wanted,
 };
 
 pub use copy::{copy, inspect, schema};
@@ -443,6 +444,15 @@ impl Store for SqliteStore {
         self.readers.read(move |conn| trace::trace(conn, &clue, limit)).await
     }
 
+    async fn keep_unanswered(&self, rows: Vec<Unanswered>) -> Result<(), StoreError> {
+        self.writer.write(move |conn| unanswered::keep(conn, &rows)).await
+    }
+
+    async fn unanswered(&self, clue: &Clue, limit: usize) -> Result<Vec<Unanswered>, StoreError> {
+        let clue = clue.clone();
+        self.readers.read(move |conn| unanswered::of(conn, &clue, limit)).await
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.readers.read(read::counts).await
     }
@@ -452,8 +462,15 @@ impl Store for SqliteStore {
     }
 
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let rows = self.forget(Old::Rows, before).await?;
-        Ok(rows + self.forget(Old::Parcels, before).await?)
+        let mut rows = self.forget(Old::Rows, before).await?;
+        rows += self.forget(Old::Parcels, before).await?;
+        loop {
+            let some = self.writer.write(move |conn| unanswered::forget(conn, before)).await?;
+            if some == 0 {
+                return Ok(rows);
+            }
+            rows += some as u64;
+        }
     }
 
     async fn forget_lives(

@@ -24,6 +24,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/6.sql"),
     include_str!("../migrations/7.sql"),
     include_str!("../migrations/8.sql"),
+    include_str!("../migrations/9.sql"),
 ];
 
 /// A larger file is not checked while somebody waits for the gateway to start. What is damaged in it

@@ -47,7 +47,8 @@ pub use reading::{
     Counts, Found, Kept, Queue, Queues, Recorded, SearchScope, Spoken, Summary, Wanted,
 };
 pub use trace::{
-    Asked, Clue, LOOKED_AT, Sent, Traced, deliveries, letters_about, message_of, related,
+    Asked, Clue, LOOKED_AT, Sent, Traced, UNANSWERED, Unanswered, deliveries, head, letters_about,
+    message_of, related,
 };
 
 /// How much can be approved for good. The oldest goes first.
@@ -304,6 +305,12 @@ pub trait Store: Send + Sync + 'static {
     /// for a large store: nobody waits for it but whoever asks.
     async fn trace(&self, clue: &Clue, limit: usize) -> Result<Vec<Traced>, StoreError>;
 
+    /// Keeps what was not answered and is not in the journal: the newest `UNANSWERED` of each account.
+    async fn keep_unanswered(&self, rows: Vec<Unanswered>) -> Result<(), StoreError>;
+
+    /// What is kept of that and a clue leads to, the newest first.
+    async fn unanswered(&self, clue: &Clue, limit: usize) -> Result<Vec<Unanswered>, StoreError>;
+
     /// How much of everything there is.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
@@ -311,7 +318,7 @@ pub trait Store: Send + Sync + 'static {
     async fn queues(&self) -> Result<Queues, StoreError>;
 
     /// Forgets journal rows that arrived and parcels that were decided before `before` and have
-    /// ended since; says how many. Entries stay. Time is taken to pass as rows arrive: what stands
+    /// ended since, and what was not answered before it; says how many. Entries stay. Time is taken to pass as rows arrive: what stands
     /// behind a jump of the clock is forgotten with what stands before it.
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError>;
 

@@ -20,8 +20,8 @@ use crate::{
     Admitted, AuditRow, Audited, Closeness, Clue, Commit, Counts, Delivered, Failed, Fit, Found,
     GuestChange, Guests, History, JournalState, Kept, Leave, Life, MOST_GRANTS, Name, Named, Owner,
     Parcel, ParcelState, Progress, Query, Queue, Queues, Reading, Recorded, Rewound, SearchScope,
-    Settlement, Spending, Stage, Store, StoreError, Summary, Swap, Told, Totals, Traced, Untold,
-    Use, Walk, Wanted, may_expire, visible,
+    Settlement, Spending, Stage, Store, StoreError, Summary, Swap, Told, Totals, Traced,
+    UNANSWERED, Unanswered, Untold, Use, Walk, Wanted, may_expire, visible,
 };
 
 use kept::{Begun, Memory, Post, Row, Written};
@@ -689,6 +689,27 @@ impl Store for MemoryStore {
         Ok(rows.take(limit).map(|(seq, row)| kept.traced(Seq(*seq), row)).collect())
     }
 
+    async fn keep_unanswered(&self, rows: Vec<Unanswered>) -> Result<(), StoreError> {
+        let mut kept = self.lock();
+        for row in rows {
+            let of_account = kept.unanswered.entry(row.account.clone()).or_default();
+            of_account.push_back(row);
+            if of_account.len() > UNANSWERED {
+                of_account.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    async fn unanswered(&self, clue: &Clue, limit: usize) -> Result<Vec<Unanswered>, StoreError> {
+        let kept = self.lock();
+        let rows = kept.unanswered.values().flat_map(|rows| rows.iter().rev());
+        let mut rows: Vec<Unanswered> = rows.filter(|row| row.fits(clue)).cloned().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.at));
+        rows.truncate(limit);
+        Ok(rows)
+    }
+
     async fn counts(&self) -> Result<Counts, StoreError> {
         let kept = self.lock();
         let rows = |wanted: fn(&JournalState) -> bool| {
@@ -748,7 +769,13 @@ impl Store for MemoryStore {
             }
             stays
         });
-        Ok((rows - kept.journal.len() + posts - kept.outbox.len()) as u64)
+        let mut unanswered = 0;
+        for rows in kept.unanswered.values_mut() {
+            let all = rows.len();
+            rows.retain(|row| row.at >= before);
+            unanswered += all - rows.len();
+        }
+        Ok((rows - kept.journal.len() + posts - kept.outbox.len() + unanswered) as u64)
     }
 
     async fn forget_lives(

@@ -1,8 +1,8 @@
 //! What is written down about something that arrived, from the journal to the outbox.
 
 use talaria_model::{
-    AccountId, Because, ChatId, Entry, EntryBody, Inbound, InboundKind, MessageId, OutboundId, Seq,
-    Timestamp, TurnId,
+    AccountId, Because, ChatId, Entry, EntryBody, EventId, Inbound, InboundKind, MessageId,
+    OutboundId, SenderId, Seq, Timestamp, TurnId,
 };
 use talaria_session::SessionKey;
 
@@ -10,6 +10,13 @@ use crate::{AuditDeed, AuditRow, JournalState, ParcelState, Recorded};
 
 /// Entries of a conversation that are looked at for what came of one message.
 pub const LOOKED_AT: usize = 400;
+
+/// How many events of an account are kept that were not answered and are not in the journal.
+pub const UNANSWERED: usize = 50_000;
+
+/// As much of an id is kept of such an event, in bytes, and twice as much of the rule. Platforms' own ids
+/// are shorter.
+const HEAD: usize = 64;
 
 /// What somebody knows of what they ask about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +45,71 @@ impl Clue {
             }
         }
     }
+}
+
+/// An event that was not answered and is not in the journal, because there were too many like it that
+/// day. What was said is not kept, and of everything only so much that its size is bounded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The account it came in on.
+    pub account: AccountId,
+    /// Its id.
+    pub event: EventId,
+    /// The platform's id of what was said.
+    pub message: Option<MessageId>,
+    /// Who caused it.
+    pub sender: SenderId,
+    /// Where.
+    pub chat: ChatId,
+    /// Ignored or denied, and by which rule.
+    pub state: JournalState,
+    /// When it came in.
+    pub at: Timestamp,
+}
+
+impl Unanswered {
+    /// What is kept of something that came in on an account.
+    pub fn of(account: &AccountId, inbound: &Inbound, state: JournalState, at: Timestamp) -> Self {
+        let message = message_of(inbound);
+        Self {
+            account: account.clone(),
+            event: EventId::new(head(inbound.id.as_str())).unwrap_or_else(|_| inbound.id.clone()),
+            message: message.and_then(|id| MessageId::new(head(id.as_str())).ok()),
+            sender: SenderId::new(head(inbound.from.id.as_str()))
+                .unwrap_or_else(|_| inbound.from.id.clone()),
+            chat: ChatId::new(head(inbound.to.chat.id.as_str()))
+                .unwrap_or_else(|_| inbound.to.chat.id.clone()),
+            state: match state {
+                JournalState::Ignored(why) => JournalState::Ignored(shortened(why)),
+                JournalState::Denied(why) => JournalState::Denied(shortened(why)),
+                other => other,
+            },
+            at,
+        }
+    }
+
+    /// Whether a clue leads to it.
+    pub fn fits(&self, clue: &Clue) -> bool {
+        match clue {
+            Clue::Id(id) => {
+                let message = self.message.as_ref().map(MessageId::as_str);
+                self.event.as_str() == head(id) || message == Some(head(id))
+            }
+            Clue::Chat { account, chat } => {
+                self.account == *account && self.chat.as_str() == head(chat.as_str())
+            }
+        }
+    }
+}
+
+/// As much of an id as is kept of what was not answered.
+pub fn head(id: &str) -> &str {
+    &id[..id.floor_char_boundary(HEAD)]
+}
+
+fn shortened(mut rule: String) -> String {
+    rule.truncate(rule.floor_char_boundary(2 * HEAD));
+    rule
 }
 
 /// Everything that is written down about one event.

@@ -46,12 +46,14 @@ async fn every_message_has_an_answer_to_why() {
             newest.clone_from(&event.id);
             expected.insert(event.id.clone(), outcome);
         });
+        newest.clone()
     };
     for number in 0..IGNORED {
         say("noise", "ann", format!("noise \u{1b}[2J{number}"), "ignored");
     }
+    let mut unwritten = String::new();
     for number in 0..DENIED {
-        say("mallory", "mallory", format!("let me in {number}"), "not let in");
+        unwritten = say("mallory", "mallory", format!("let me in {number}"), "not let in");
     }
     say("ann", "ann", "/status".into(), "handled without a turn");
     for number in 0..ANSWERED {
@@ -119,6 +121,13 @@ async fn every_message_has_an_answer_to_why() {
     assert!(output.contains("nothing is known"), "{output}");
 
     rig.end().await;
+    // One too many of that day to be in the journal, and nobody runs who remembers it.
+    let (ended, output) = run(rig.home.path(), &["why", &unwritten]).await;
+    assert!(
+        ended.success() && output.contains("not let in: on no list and not paired"),
+        "{output}"
+    );
+    assert!(output.contains("written down in short"), "{output}");
     let (ended, output) = run(rig.home.path(), &["why", &newest]).await;
     assert!(ended.success(), "{output}");
     assert!(output.contains("answered") && output.contains("delivered as message"), "{output}");

@@ -24,6 +24,7 @@ use talaria_session::{
 use talaria_store::{
     Admitted, AuditDeed, Audited, Branch, Commit, Delivered, Dropped, GuestChange, JournalChange,
     JournalState, MemoryStore, Owner, Retirement, Rewind, Settlement, Spending, Store, Swap,
+    Unanswered,
 };
 use tempfile::TempDir;
 
@@ -317,6 +318,15 @@ async fn spend(store: &dyn Store) {
     store.commit(Commit { spending: spending.into(), ..step }).await.expect("commits");
 }
 
+/// What the ninth version knew on top: what was not answered and is not in the journal.
+async fn pass_over(store: &dyn Store) {
+    let chat = key("one", "c");
+    let state = JournalState::Ignored("nobody spoke to us".into());
+    let event = inbound(&chat, "one too many");
+    let row = Unanswered::of(&chat.account, &event, state, at(4_000));
+    store.keep_unanswered(vec![row]).await.expect("keeps");
+}
+
 /// Everything that a version of this number knew.
 async fn live_as(store: &dyn Store, version: usize) -> Asked {
     let mut asked = live(store).await;
@@ -331,6 +341,9 @@ async fn live_as(store: &dyn Store, version: usize) -> Asked {
     }
     if version >= 7 {
         spend(store).await;
+    }
+    if version >= 9 {
+        pass_over(store).await;
     }
     asked
 }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use talaria_model::{AccountId, Address, FileId, SessionId, Timestamp};
 use talaria_session::SessionKey;
 use talaria_session::budget::Day;
-use talaria_store::{Owner, Reading, SearchScope, Spoken, Store, Wanted};
+use talaria_store::{Clue, Owner, Reading, SearchScope, Spoken, Store, Wanted};
 
 /// What to ask about.
 #[derive(Default)]
@@ -60,6 +60,8 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
     }
     untold.sort();
     line("untold at", &untold);
+    let one_too_many = Clue::Id("one too many".into());
+    line("unanswered", &store.unanswered(&one_too_many, 100).await);
     line("failed", &store.failed(100).await);
     line("one failed", &store.failed(1).await);
     line("files", &store.uses(&asked.files).await);

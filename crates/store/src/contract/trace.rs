@@ -13,7 +13,7 @@ use super::world::{
 };
 use crate::{
     AuditDeed, Audited, Clue, Commit, Delivered, GuestChange, JournalState, ParcelState, Queue,
-    Settlement, letters_about,
+    Settlement, UNANSWERED, Unanswered, letters_about,
 };
 
 pub async fn an_event_is_traced_by_its_id_its_message_and_its_chat(harness: &dyn Harness) {
@@ -218,4 +218,37 @@ pub async fn what_waits_is_told_with_the_age_of_its_oldest(harness: &dyn Harness
     let outbox: Vec<_> = queues.outbox.into_iter().collect();
     let expected = [ParcelState::Ready, ParcelState::Unsure, ParcelState::Attempting];
     assert_eq!(outbox, expected.map(|state| (state, one)));
+}
+
+pub async fn what_was_not_answered_is_kept_in_short_and_the_newest_of_each_account(
+    harness: &dyn Harness,
+) {
+    let store = harness.open().await;
+    let row = |on: &str, number: usize, moment: i64| {
+        let id = if number == 0 { "x".repeat(300) } else { format!("{on} {number}") };
+        let mut event = said(&key(on, "noise"), &id, "words");
+        if let InboundKind::Said(message) = &mut event.kind {
+            message.id = Some(MessageId::new(format!("m{number}")).expect("an id"));
+        }
+        let state = JournalState::Ignored("nobody spoke to us ".repeat(100));
+        Unanswered::of(&account(on), &event, state, at(moment))
+    };
+    let many = (0..=UNANSWERED).map(|number| row("bot", number, 10));
+    store.keep_unanswered(many.collect()).await.expect("keeps");
+    let few = vec![row("other", 1, 11), row("bot", 0, 12)];
+    store.keep_unanswered(few.clone()).await.expect("keeps");
+
+    let store = harness.open().await;
+    let by = async |clue: Clue| store.unanswered(&clue, 3).await.expect("reads");
+    assert_eq!(by(Clue::Id("bot 1".into())).await, [], "the oldest are forgotten");
+    assert_eq!(by(Clue::Id("other 1".into())).await, few[..1]);
+    assert_eq!(by(Clue::Id("x".repeat(300))).await, few[1..], "a long id is found, too");
+    assert_eq!(by(Clue::Id("m2".into())).await, [row("bot", 2, 10)]);
+    let noise = Clue::Chat { account: account("bot"), chat: address(&key("bot", "noise")).chat.id };
+    let newest = [few[1].clone(), row("bot", UNANSWERED, 10), row("bot", UNANSWERED - 1, 10)];
+    assert_eq!(by(noise.clone()).await, newest);
+    let JournalState::Ignored(rule) = &newest[0].state else { panic!("{newest:?}") };
+    assert!(rule.len() <= 128 && newest[0].event.as_str().len() <= 64, "{newest:?}");
+    assert_eq!(store.prune(at(12)).await, Ok(UNANSWERED as u64));
+    assert_eq!(by(noise).await, few[1..]);
 }

@@ -1,7 +1,7 @@
 //! What a store in memory holds, and what follows from it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use talaria_model::{
     AccountId, Act, Address, Chat, Content, Entry, EventId, FileId, Grant, Inbound, InboundKind,
@@ -13,7 +13,7 @@ use talaria_session::{Past, Retired, Session, SessionKey};
 use crate::{
     Asked, AuditRow, Audited, Branch, Commit, Guests, JournalState, LOOKED_AT, Life, Owner,
     Presence, Progress, Recorded, Rewind, Rewound, SearchScope, Sent, Stage, StoreError, Told,
-    Traced, Use, deliveries, files_of_act, files_of_entry, files_of_inbound, is_spared,
+    Traced, Unanswered, Use, deliveries, files_of_act, files_of_entry, files_of_inbound, is_spared,
     letters_about, related, remembered, withdrawn, without,
 };
 
@@ -44,6 +44,8 @@ pub(super) struct Memory {
     /// In the order in which they were made.
     pub(super) grants: Vec<Grant>,
     pub(super) spending: BTreeMap<(Day, Payer), Spent>,
+    /// The oldest first.
+    pub(super) unanswered: BTreeMap<AccountId, VecDeque<Unanswered>>,
 }
 
 /// A life that has begun.

@@ -17,7 +17,8 @@ use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
     Admitted, AuditRow, Audited, Clue, Commit, Counts, Delivered, Failed, Found, GuestChange,
     Guests, Kept, Leave, Life, MemoryStore, Named, Parcel, Queues, Reading, Recorded, Rewound,
-    SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Untold, Use, Wanted,
+    SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Unanswered, Untold,
+    Use, Wanted,
 };
 use tokio::sync::watch;
 
@@ -55,6 +56,7 @@ pub enum Verb {
     Granted,
     Spent,
     Cursor,
+    Unanswered,
 }
 
 /// A disk. Clones are the same one, before and after a crash.
@@ -591,6 +593,14 @@ impl Store for Disk {
 
     async fn trace(&self, clue: &Clue, limit: usize) -> Result<Vec<Traced>, StoreError> {
         at_once(self.kept.trace(clue, limit))
+    }
+
+    async fn keep_unanswered(&self, rows: Vec<Unanswered>) -> Result<(), StoreError> {
+        self.write(Verb::Unanswered, self.kept.keep_unanswered(rows), |_, ()| {}).await
+    }
+
+    async fn unanswered(&self, clue: &Clue, limit: usize) -> Result<Vec<Unanswered>, StoreError> {
+        at_once(self.kept.unanswered(clue, limit))
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
