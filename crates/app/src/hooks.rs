@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use talaria_gateway::{Arriving, Commanded, Gateway, Happening, Order, Over, Say, Watcher, What};
+use talaria_gateway::{
+    Arriving, Commanded, Gateway, Happening, Order, Over, Say, Used, Watcher, What,
+};
 use talaria_hooks::{Hooks, Rewrite, Ruling, Verdict};
-use talaria_model::{Inbound, InboundKind, ToolCall};
+use talaria_model::{Inbound, InboundKind};
 use talaria_session::Retired;
 
 /// What people say is cut to this where it is only told, in characters.
@@ -84,10 +86,12 @@ impl Watcher for Watching {
                 about.insert("message".into(), cut(message, TOLD).into());
                 &["agent:start"]
             }
-            What::Stepped { turn, iteration, calls } => {
+            What::Stepped { turn, iteration, calls, took } => {
                 about.insert("turn".into(), turn.to_string().into());
                 about.insert("iteration".into(), (*iteration).into());
-                let names: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+                let names: Vec<&str> = calls.iter().map(|used| used.call.tool.as_str()).collect();
+                about.insert("tool_name".into(), names.join(", ").into());
+                about.insert("duration_ms".into(), millis(*took).into());
                 about.insert("tool_names".into(), names.into());
                 about.insert("tools".into(), calls.iter().map(tool).collect());
                 &["agent:step"]
@@ -214,8 +218,14 @@ fn why_over(why: Over) -> &'static str {
     }
 }
 
-fn tool(call: &ToolCall) -> Value {
-    json!({ "name": call.tool, "arguments": cut(&call.arguments, TOLD) })
+fn tool(used: &Used) -> Value {
+    let Used { call, took } = used;
+    let took = took.map(millis);
+    json!({ "name": call.tool, "arguments": cut(&call.arguments, TOLD), "duration_ms": took })
+}
+
+fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// As much of a text as a hook is shown that decides about it.

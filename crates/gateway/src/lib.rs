@@ -93,7 +93,7 @@ pub use speaking::Mouth;
 pub use steward::{NoSteward, Steward};
 pub use turns::WorkingTurn;
 pub use watching::{
-    Arriving, Commanded, Happening, NoWatcher, Order, Over, Patience, Say, Watcher, What,
+    Arriving, Commanded, Happening, NoWatcher, Order, Over, Patience, Say, Used, Watcher, What,
 };
 
 /// Everything a gateway is made of.

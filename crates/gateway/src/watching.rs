@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use talaria_model::{
-    Address, Addressed, AgentEvent, EntryBody, EventId, Failure, Inbound, InboundKind, Message,
-    Sender, SessionId, ToolCall, TurnId,
+    Address, Addressed, AgentEvent, CallId, EntryBody, EventId, Failure, Inbound, InboundKind,
+    Message, Sender, SessionId, Timestamp, ToolCall, TurnId,
 };
 use talaria_session::{
     Command, Edits, Effect, Event, Given, Life, Meant, Retired, Session, SessionKey, acts_at_once,
@@ -131,7 +131,7 @@ pub enum What {
         /// What was said.
         message: String,
     },
-    /// The agent calls tools.
+    /// The agent called tools, and they have returned or will not any more.
     Stepped {
         /// In which turn.
         turn: TurnId,
@@ -139,7 +139,9 @@ pub enum What {
         /// was in another process.
         iteration: u32,
         /// The calls.
-        calls: Vec<ToolCall>,
+        calls: Vec<Used>,
+        /// How long all of them took together.
+        took: Duration,
     },
     /// The agent's turn is over.
     TurnEnded {
@@ -152,6 +154,15 @@ pub enum What {
         /// Why it is no answer; none when it is one.
         failure: Option<Failure>,
     },
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Used {
+    /// Which.
+    pub call: ToolCall,
+    /// How long after it was called it returned; none when it did not.
+    pub took: Option<Duration>,
 }
 
 /// Why a life of a conversation is over.
@@ -307,6 +318,32 @@ pub(crate) struct Watched {
     turn: Option<TurnId>,
     message: Option<String>,
     steps: u32,
+    /// What has been called last, until it is told of.
+    step: Option<Step>,
+}
+
+/// Tools that the agent has called.
+struct Step {
+    iteration: u32,
+    began: Timestamp,
+    calls: Vec<Used>,
+}
+
+impl Step {
+    fn returned(&mut self, call: &CallId, now: Timestamp) {
+        let took = now.since(self.began);
+        let used = self.calls.iter_mut().filter(|used| used.call.id == *call);
+        used.for_each(|used| used.took = Some(took));
+    }
+
+    fn is_over(&self) -> bool {
+        self.calls.iter().all(|used| used.took.is_some())
+    }
+
+    fn told(self, turn: &TurnId, now: Timestamp) -> What {
+        let Self { iteration, began, calls } = self;
+        What::Stepped { turn: turn.clone(), iteration, calls, took: now.since(began) }
+    }
 }
 
 impl Watched {
@@ -316,6 +353,12 @@ impl Watched {
             *self = Self { turn: Some(turn.clone()), ..Self::default() };
         }
         self
+    }
+
+    /// What has been called, if the turn that did it is not in hand any more.
+    fn left(&mut self, hand: Option<&TurnId>) -> Option<(TurnId, Step)> {
+        let turn = self.turn.clone().filter(|turn| hand != Some(turn))?;
+        Some((turn, self.step.take()?))
     }
 }
 
@@ -344,6 +387,10 @@ pub(crate) fn tell(
             what,
         });
     };
+    let now = shared.clock.now();
+    if let Some((turn, step)) = watched.left(next.hand().map(|hand| &hand.turn)) {
+        happened(&turn.session, from, step.told(&turn, now));
+    }
     let was_put_away = before.is_some_and(|before| before.life == Life::Finalized);
     if matches!(event, Event::PutAway) && next.life == Life::Finalized && !was_put_away {
         happened(&next.id, from, What::Ended(Over::Expired));
@@ -390,8 +437,22 @@ pub(crate) fn tell(
             AgentEvent::Stepped { calls, .. } => {
                 let watched = watched.of(turn);
                 watched.steps += 1;
-                let (iteration, calls) = (watched.steps, calls.clone());
-                What::Stepped { turn: turn.clone(), iteration, calls }
+                let calls = calls.iter().map(|call| Used { call: call.clone(), took: None });
+                let step = Step { iteration: watched.steps, began: now, calls: calls.collect() };
+                match watched.step.replace(step) {
+                    Some(before) => before.told(turn, now),
+                    None => return,
+                }
+            }
+            AgentEvent::Called { call, .. } => {
+                let watched = watched.of(turn);
+                let Some(mut step) = watched.step.take() else { return };
+                step.returned(call, now);
+                if !step.is_over() {
+                    watched.step = Some(step);
+                    return;
+                }
+                step.told(turn, now)
             }
             AgentEvent::Finished { text, .. } => over(text, None),
             AgentEvent::Failed { failure, said, .. } => over(said, Some(failure)),

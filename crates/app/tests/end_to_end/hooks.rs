@@ -310,6 +310,8 @@ async fn hooks_hear_of_every_step_and_of_the_end_of_a_conversation() {
     };
     let step = only("agent:step");
     assert_eq!(step["iteration"], 1);
+    assert_eq!(step["tool_name"], "session_search");
+    assert!(step["duration_ms"].is_u64() && step["tools"][0]["duration_ms"].is_u64(), "{step}");
     assert_eq!(step["tool_names"], serde_json::json!(["session_search"]));
     assert_eq!(step["tools"][0]["name"], "session_search");
     assert_eq!(step["tools"][0]["arguments"], r#"{"query":"plans"}"#);

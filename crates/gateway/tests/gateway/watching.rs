@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
-use talaria_gateway::{Arriving, Commanded, Happening, Order, Say, Watcher, What};
+use talaria_gateway::{Arriving, Commanded, Happening, Order, Say, Used, Watcher, What};
 use talaria_model::{
     AgentEvent, CallId, Cost, Failure, Inbound, InboundKind, Message, MessageId, SenderId,
     ToolCall, Usage, Word,
@@ -82,10 +82,15 @@ impl Watcher for Witness {
             What::Ended(why) => format!("happened ended: {why:?}"),
             What::Renewed => "happened renewed".into(),
             What::TurnBegan { message, .. } => format!("happened turn: {message}"),
-            What::Stepped { iteration, calls, .. } => {
-                let calls: Vec<_> =
-                    calls.iter().map(|call| format!("{} {}", call.tool, call.arguments)).collect();
-                format!("happened step {iteration}: {}", calls.join(", "))
+            What::Stepped { iteration, calls, took, .. } => {
+                let used = |used: &Used| {
+                    let took = used.took.map(|took| format!(" {} s", took.as_secs()));
+                    let took = took.unwrap_or_default();
+                    format!("{} {}{took}", used.call.tool, used.call.arguments)
+                };
+                let calls: Vec<_> = calls.iter().map(used).collect();
+                let took = took.as_secs();
+                format!("happened step {iteration}: {} in {took} s", calls.join(", "))
             }
             What::TurnEnded { message, response, failure, .. } => {
                 let how = if failure.is_some() { "failed" } else { "answered" };
@@ -460,7 +465,7 @@ fn a_change_is_a_command_only_where_it_is_answered() {
 fn turns_are_told_of_from_their_first_word_to_their_last() {
     let works = agent(|stage| async move {
         for (tool, arguments) in [("look", "{\"at\":1}"), ("touch", "{}")] {
-            let id = CallId::literal("c");
+            let id = CallId::literal(tool);
             let call = ToolCall { id, tool: tool.into(), arguments: arguments.into() };
             stage
                 .emit(AgentEvent::Stepped {
@@ -472,6 +477,19 @@ fn turns_are_told_of_from_their_first_word_to_their_last() {
                     cost: Cost::FREE,
                 })
                 .await;
+            SystemClock.sleep(Duration::from_secs(3)).await;
+            if tool == "look" {
+                stage
+                    .emit(AgentEvent::Called {
+                        call: CallId::literal(tool),
+                        output: String::new(),
+                        files: vec![],
+                        sends: vec![],
+                        failed: false,
+                    })
+                    .await;
+                SystemClock.sleep(Duration::from_secs(2)).await;
+            }
         }
         let answer = stage.echo();
         stage.finish(&answer).await;
@@ -488,12 +506,12 @@ fn turns_are_told_of_from_their_first_word_to_their_last() {
     let expected = [
         "began",
         "turn: one",
-        "step 1: look {\"at\":1}",
-        "step 2: touch {}",
+        "step 1: look {\"at\":1} 3 s in 3 s",
+        "step 2: touch {} in 3 s",
         "answered: one -> echo: one",
         "turn: two",
-        "step 1: look {\"at\":1}",
-        "step 2: touch {}",
+        "step 1: look {\"at\":1} 3 s in 3 s",
+        "step 2: touch {} in 3 s",
         "answered: two -> echo: two",
         "ended: Retired(New)",
         "renewed",
