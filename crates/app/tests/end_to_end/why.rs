@@ -124,7 +124,7 @@ async fn every_message_has_an_answer_to_why() {
     // One too many of that day to be in the journal, and nobody runs who remembers it.
     let (ended, output) = run(rig.home.path(), &["why", &unwritten]).await;
     assert!(
-        ended.success() && output.contains("not let in: on no list and not paired"),
+        ended.success() && output.contains("not let in: the sender is on no list and not paired"),
         "{output}"
     );
     assert!(output.contains("written down in short"), "{output}");
