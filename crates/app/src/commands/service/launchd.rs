@@ -126,4 +126,72 @@ mod tests {
         assert!(plist.contains("<key>ExitTimeOut</key>\n  <integer>210</integer>"), "{plist}");
         assert!(!plist.contains("UserName"), "{plist}");
     }
+
+    /// The elements of a property list in order, each with what stands before its end. Whatever is not
+    /// well formed panics.
+    fn elements(plist: &str) -> Vec<(String, String)> {
+        let mut rest = plist;
+        let mut open: Vec<(String, usize)> = Vec::new();
+        let mut closed = Vec::new();
+        while let Some(begin) = rest.find('<') {
+            let place = plist.len() - rest.len() + begin;
+            let end = begin + rest[begin..].find('>').expect("a tag has an end");
+            let tag = &rest[begin + 1..end];
+            if let Some(name) = tag.strip_prefix('/') {
+                let (opened, from) = open.pop().expect("something is open");
+                assert_eq!(opened, name, "{plist}");
+                closed.push((opened, plist[from..place].to_owned()));
+            } else if let Some(name) = tag.strip_suffix('/') {
+                closed.push((name.to_owned(), String::new()));
+            } else if !tag.starts_with(['?', '!']) {
+                let name = tag.split(' ').next().expect("a name");
+                open.push((name.to_owned(), plist.len() - rest.len() + end + 1));
+            }
+            rest = &rest[end + 1..];
+        }
+        assert!(open.is_empty(), "{open:?} of {plist}");
+        closed
+    }
+
+    #[test]
+    fn a_property_list_is_well_formed_and_says_when_the_service_is_begun_again() {
+        let plist = plist(&Job {
+            name: "talaria".into(),
+            level: Level::System,
+            program: "/opt/a&b/talaria".into(),
+            home: "/Users/ann/<home>".into(),
+            path: Some("/bin".into()),
+            user: Some("ann".into()),
+            end: Duration::from_secs(210),
+        });
+        let elements = elements(&plist);
+        let keys: Vec<&str> = elements
+            .iter()
+            .filter(|(name, _)| name == "key")
+            .map(|(_, text)| text.as_str())
+            .collect();
+        assert_eq!(
+            keys,
+            [
+                "Label",
+                "ProgramArguments",
+                "EnvironmentVariables",
+                "TALARIA_HOME",
+                "PATH",
+                "RunAtLoad",
+                "KeepAlive",
+                "SuccessfulExit",
+                "ThrottleInterval",
+                "ExitTimeOut",
+                "Umask",
+                "ProcessType",
+                "StandardErrorPath",
+                "UserName",
+            ]
+        );
+        // An end that was asked for stays one; whatever else ends is begun again.
+        assert!(plist.contains("<dict><key>SuccessfulExit</key><false/></dict>"), "{plist}");
+        let texts = elements.iter().filter(|(name, _)| name == "string");
+        assert!(texts.into_iter().all(|(_, text)| !text.contains('<')), "{plist}");
+    }
 }
