@@ -103,6 +103,14 @@ pub struct Listed {
     pub program: PathBuf,
 }
 
+impl Listed {
+    /// The program that has to be there for it to be run and is not, as far as can be seen without
+    /// running it.
+    pub fn missing(&self) -> Option<String> {
+        manifest::missing(&self.program)
+    }
+}
+
 /// How much a hook has done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {

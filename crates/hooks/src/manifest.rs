@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use talaria_machine::{is_program, make_program, program_in};
+use talaria_machine::{PYTHON, find_program, is_program, make_program, program_in};
 
 use crate::safety;
 
@@ -108,6 +108,9 @@ impl Manifest {
         self.events.iter().filter_map(fit).min()
     }
 }
+
+/// As much of a script as its first line may take.
+const LONGEST_FIRST_LINE: u64 = 256;
 
 /// How a hook is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,9 +238,47 @@ fn handler(folder: &Path, manifest: &Manifest) -> Result<Handler, String> {
     Ok(Handler::Program(path))
 }
 
+/// The interpreter of a handler, if there is none of that name.
+pub(crate) fn missing(handler: &Path) -> Option<String> {
+    let interpreter = match handler.extension().is_some_and(|extension| extension == "py") {
+        true => PYTHON.to_owned(),
+        false => interpreter(handler)?,
+    };
+    find_program(&interpreter).is_none().then_some(interpreter)
+}
+
+/// Whom the first line of a script names, where it has such a line.
+fn interpreter(script: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    fs::File::open(script).ok()?.take(LONGEST_FIRST_LINE).read_to_end(&mut start).ok()?;
+    let start = String::from_utf8_lossy(&start);
+    let mut words = start.strip_prefix("#!")?.lines().next()?.split_whitespace();
+    let program = words.next()?;
+    if !program.ends_with("/env") {
+        return Some(program.to_owned());
+    }
+    words.find(|word| !word.starts_with('-') && !word.contains('=')).map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interpreter_that_is_not_there_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let check = |script: &str, missing: Option<&str>| {
+            let path = folder.path().join("handler");
+            fs::write(&path, script).expect("writes");
+            assert_eq!(super::missing(&path).as_deref(), missing, "{script}");
+        };
+        check("#!/bin/sh\nexit 0\n", None);
+        check("#!/usr/bin/env sh\n", None);
+        check("#!/nowhere/ruby -w\n", Some("/nowhere/ruby"));
+        check("#!/usr/bin/env -S no-such-program --x\n", Some("no-such-program"));
+        check("\u{7f}ELF", None);
+        check("", None);
+    }
 
     #[test]
     fn names_of_events() {

@@ -108,3 +108,72 @@ async fn what_cannot_be_reached_is_told() {
     assert!(output.contains("telegram: Telegram cannot be reached"), "{output}");
     assert!(!output.contains("42:abc"), "{output}");
 }
+
+#[tokio::test]
+async fn hooks_that_cannot_be_run_are_named() {
+    let home = Home::empty().unwrap();
+    home.write(
+        "config.yaml",
+        "model: demo
+",
+    )
+    .unwrap();
+    let hook = |name: &str, handler: &str, mode: u32| {
+        fs::create_dir_all(home.file(&format!("hooks/{name}"))).unwrap();
+        home.write(
+            &format!("hooks/{name}/HOOK.yaml"),
+            "events: ['agent:end']
+",
+        )
+        .unwrap();
+        home.write(&format!("hooks/{name}/handler"), handler).unwrap();
+        let handler = home.file(&format!("hooks/{name}/handler"));
+        fs::set_permissions(handler, fs::Permissions::from_mode(mode)).unwrap();
+        for folder in ["hooks".to_owned(), format!("hooks/{name}")] {
+            fs::set_permissions(home.file(&folder), fs::Permissions::from_mode(0o700)).unwrap();
+        }
+    };
+    hook(
+        "fine",
+        "#!/bin/sh
+",
+        0o700,
+    );
+    let (_, output) = run(home.path(), &["doctor", "--offline"]).await;
+    assert!(output.contains("hooks: all 1 can be run"), "{output}");
+    hook(
+        "old",
+        "#!/nowhere/ruby
+",
+        0o700,
+    );
+    hook(
+        "plain",
+        "#!/bin/sh
+",
+        0o600,
+    );
+    let (ended, output) = run(home.path(), &["doctor", "--offline"]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    assert!(output.contains("old needs /nowhere/ruby, which is not there"), "{output}");
+    assert!(
+        output.contains("plain is not used") && output.contains("is not executable"),
+        "{output}"
+    );
+}
+
+#[tokio::test]
+async fn a_service_that_this_version_would_write_differently_is_named() {
+    let home = Home::empty().unwrap();
+    home.write("config.yaml", "model: demo\n").unwrap();
+    let (ended, unit) = run(home.path(), &["service", "install", "--print"]).await;
+    assert!(ended.success(), "{unit}");
+    fs::create_dir_all(home.file(".config/systemd/user")).unwrap();
+    for (unit, differs) in
+        [(unit.clone(), false), (unit.replace("Type=notify", "Type=simple"), true)]
+    {
+        home.write(".config/systemd/user/talaria.service", &unit).unwrap();
+        let (_, output) = run(home.path(), &["doctor", "--offline"]).await;
+        assert_eq!(output.contains("service: this version would write"), differs, "{output}");
+    }
+}

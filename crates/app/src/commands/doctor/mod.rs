@@ -6,6 +6,7 @@
 mod access;
 mod accounts;
 mod files;
+mod hooks;
 mod model;
 
 use std::fmt;
@@ -154,6 +155,8 @@ pub(crate) async fn doctor(home: &Home, options: DoctorOptions) -> Result<Exit, 
     let patient = Patient { home, loaded: loaded.as_ref(), status: status.as_ref() };
     findings.extend(files::look(&patient));
     findings.extend(access::look(&patient));
+    findings.extend(hooks::look(&patient));
+    findings.extend(service(home));
     findings.extend(model::look(&patient).await);
     findings.extend(accounts::look(&patient, options.offline).await);
     if options.fix {
@@ -199,6 +202,14 @@ fn configuration(home: &Home, findings: &mut Vec<Finding>) -> Option<Loaded> {
             None
         }
     }
+}
+
+/// Whether the service of this user is the one that this version would install.
+fn service(home: &Home) -> Option<Finding> {
+    let outdated = super::service::outdated(home)?;
+    let text = format_args!("this version would write {} differently", outdated.display());
+    let found = Finding::warning("service", text);
+    Some(found.hint("`talaria service install` writes it, and starts the service again"))
 }
 
 fn mend(finding: &mut Finding) {

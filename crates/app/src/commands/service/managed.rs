@@ -70,6 +70,11 @@ pub(super) async fn uninstall(home: &Home, which: &ServiceName) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
+/// Windows keeps what a service is made of, and it is set anew with every installation.
+pub(super) fn outdated(_: &Home) -> Option<std::path::PathBuf> {
+    None
+}
+
 pub(super) async fn status(_: &Home, which: ServiceName) -> Result<Exit, Halt> {
     let (name, level) = named(&which)?;
     need_the_machine(level)?;

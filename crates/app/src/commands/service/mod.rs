@@ -59,6 +59,11 @@ pub(crate) async fn service(home: &Home, command: ServiceCommand) -> Result<Exit
     }
 }
 
+/// The file of this user's service, if there is one and this version would write it differently.
+pub(crate) fn outdated(home: &Home) -> Option<PathBuf> {
+    system::outdated(home)
+}
+
 fn named(which: &ServiceName) -> Result<(String, Level), Halt> {
     let is_plain = |name: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);

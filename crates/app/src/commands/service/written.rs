@@ -149,16 +149,32 @@ pub(super) async fn status(home: &Home, which: ServiceName) -> Result<Exit, Halt
         return Err(Halt::failed(problem).hint("`talaria service install` makes one"));
     };
     say!("{}", file.display());
-    let options = InstallOptions { which, run_as: None, print: false };
-    if let Ok(job) = job(home, &options)
-        && level == Level::User
-        && init.text(&job) != written
-    {
+    if level == Level::User && differs(init, home, which, &written) {
         say!("This version would write it differently; `talaria service install` does.");
     }
     let words = init.status(&name, level);
     say!("{}", run(&words)?.trim_end());
     Ok(Exit::Done)
+}
+
+/// Whether this version would write a service of this user in another way.
+fn differs(init: Init, home: &Home, which: ServiceName, written: &str) -> bool {
+    let options = InstallOptions { which, run_as: None, print: false };
+    // Where programs are found depends on who asks.
+    let lines = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.contains("PATH")).map(str::to_owned).collect()
+    };
+    job(home, &options).is_ok_and(|job| lines(&init.text(&job)) != lines(written))
+}
+
+pub(super) fn outdated(home: &Home) -> Option<PathBuf> {
+    let init = Init::find().ok()?;
+    let which = ServiceName { name: "talaria".into(), system: false };
+    let file = init.file(&which.name, Level::User).ok()?;
+    let written = std::fs::read_to_string(&file).ok()?;
+    // Another home may have a service of the same name.
+    let is_ours = written.contains(&*home.path().to_string_lossy());
+    (is_ours && differs(init, home, which, &written)).then_some(file)
 }
 
 /// A program that is run, and what it means if that fails.
