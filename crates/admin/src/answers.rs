@@ -485,9 +485,9 @@ fn over(why: Option<Retired>) -> &'static str {
 }
 
 fn used(usage: Usage, cost: Cost) -> api::Used {
-    let Usage { input, output, cache_read, cache_write, reasoning } = usage;
+    let Usage { input, output, cache_read, cache_write, reasoning, estimated } = usage;
     let (cost_micros, cost) = (cost.micros, cost.to_string());
-    api::Used { input, output, cache_read, cache_write, reasoning, cost_micros, cost }
+    api::Used { input, output, cache_read, cache_write, reasoning, estimated, cost_micros, cost }
 }
 
 fn kept_of(kept: Kept) -> api::Entry {

@@ -273,9 +273,12 @@ pub struct Used {
     pub cache_write: u64,
     /// The part of `output` that was reasoning.
     pub reasoning: u64,
+    /// Tokens read and written, about, by answers that broke off before the provider counted them.
+    #[serde(default)]
+    pub estimated: u64,
     /// What they cost, in millionths of a US dollar, as far as that is known.
     pub cost_micros: u64,
-    /// The same as people read it: `$0.0042`, `free`, `at least $1.20` or `unknown`.
+    /// The same as people read it: `$0.0042`, `about $0.0042`, `free`, `at least $1.20` or `unknown`.
     pub cost: String,
 }
 

@@ -151,7 +151,7 @@ pub(crate) fn tokens(entries: &[&Entry], rest: usize) -> u64 {
     let since = newest_summary.map(|entry| entry.number).max().unwrap_or(0);
     let counted = entries.iter().enumerate().rev().find_map(|(place, entry)| match &entry.body {
         EntryBody::Answered { usage, .. } if usage.prompt() > 0 && entry.number > since => {
-            Some((place, usage.total()))
+            Some((place, usage.counted()))
         }
         _ => None,
     });

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures::stream::BoxStream;
 use talaria_model::{
-    Address, AgentEvent, Attended, CallId, Effort, Entry, Question, Sender, Task, TurnId, Word,
+    Address, AgentEvent, Attended, CallId, Effort, Entry, Question, Sender, Task, TurnId, Used,
+    Word,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -161,4 +162,14 @@ pub struct Preview {
     pub text: String,
     /// What the agent is doing at the moment, when it is not writing, in a few words.
     pub doing: Option<String>,
+    /// What was used and no event has told yet, by an estimate; none where the agent does not say. It is
+    /// what is known of a turn that is not listened to any more.
+    pub untold: Option<Used>,
+}
+
+impl Preview {
+    /// This text, and nothing besides.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
 }

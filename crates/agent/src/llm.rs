@@ -26,9 +26,9 @@ pub trait Provider: Send + Sync {
     /// long.
     fn context_window(&self) -> BoxFuture<'_, Option<u64>>;
 
-    /// What a completion has cost that ends before it says so: nothing where the model is free, else
-    /// nobody knows.
-    fn unfinished(&self) -> Cost;
+    /// What a completion has cost that used about this much and ends before it says so: nothing where the
+    /// model is free, an estimate where its price is known, else nobody knows.
+    fn unfinished(&self, usage: Usage) -> Cost;
 }
 
 /// The models that a turn can be taken with.

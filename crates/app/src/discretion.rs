@@ -50,6 +50,7 @@ impl Discretion {
         Preview {
             text: known.clean_so_far(&preview.text).into_owned(),
             doing: preview.doing.as_deref().map(|doing| known.clean(doing).into_owned()),
+            untold: preview.untold,
         }
     }
 }

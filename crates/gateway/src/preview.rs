@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn what_the_agent_is_doing_stands_under_what_it_said() {
         let look = |text: &str, doing: Option<&str>| {
-            text_of(&Preview { text: text.into(), doing: doing.map(Into::into) })
+            text_of(&Preview { doing: doing.map(Into::into), ..Preview::text(text) })
         };
         assert_eq!(look("Hello ", None), "Hello");
         assert_eq!(look("", Some("searching")), "*searching…*");

@@ -6,9 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use talaria_model::{
-    Address, AgentEvent, Cost, Failure, Sender, Standing, Timestamp, TurnId, Usage,
-};
+use talaria_model::{Address, AgentEvent, Failure, Sender, Standing, Timestamp, TurnId, Used};
 use talaria_session::budget::{Bounds, Budget, BudgetOf, Day, Need, Payer, Spent, begins_anew};
 use talaria_session::{Authority, Effect, Event, Rules, Session, TurnInHand};
 use talaria_store::{Spending, StoreError};
@@ -167,13 +165,17 @@ impl Bill {
     pub(crate) fn of(
         shared: &Shared,
         before: Option<&Session>,
-        event: &Event,
+        used: Option<(&TurnId, Used)>,
         next: &Session,
         effects: &[Effect],
         now: Timestamp,
     ) -> Self {
         let mut bill = Self { used: Vec::new(), heard: Vec::new(), begins: None };
-        if let Some((session, hand, spent)) = reported(before, event) {
+        // A turn that is over is not listened to.
+        if let (Some(session), Some((turn, Used { usage, cost }))) = (before, used)
+            && let Some(hand) = session.hand().filter(|hand| hand.turn == *turn)
+        {
+            let spent = Spent::of(&usage, cost);
             bill.used.extend(Tab::of(shared, session, hand, now).rows(spent));
         }
         let Some(hand) = next.hand() else { return bill };
@@ -212,25 +214,27 @@ impl Bill {
     }
 }
 
-/// What the agent reports to have used, and for whom. A turn that is over is not listened to.
-fn reported<'a>(
-    before: Option<&'a Session>,
-    event: &Event,
-) -> Option<(&'a Session, &'a TurnInHand, Spent)> {
+/// What an agent reports to have used.
+pub(crate) fn reported(event: &Event) -> Option<(&TurnId, Used)> {
     let Event::Agent { turn, event } = event else { return None };
-    let (usage, cost) = used(event)?;
-    let session = before?;
-    let hand = session.hand().filter(|hand| hand.turn == *turn)?;
-    Some((session, hand, Spent::of(usage, cost)))
+    used(event).map(|used| (turn, used))
 }
 
-fn used(event: &AgentEvent) -> Option<(&Usage, Cost)> {
+/// What a turn used that is not listened to any more.
+pub(crate) fn left(effects: &[Effect], untold: Used) -> Option<(&TurnId, Used)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Abandon(turn) => Some((turn, untold)),
+        _ => None,
+    })
+}
+
+fn used(event: &AgentEvent) -> Option<Used> {
     match event {
         AgentEvent::Stepped { usage, cost, .. }
         | AgentEvent::Compressed { usage, cost, .. }
         | AgentEvent::NotCompressed { usage, cost, .. }
         | AgentEvent::Finished { usage, cost, .. }
-        | AgentEvent::Failed { usage, cost, .. } => Some((usage, *cost)),
+        | AgentEvent::Failed { usage, cost, .. } => Some(Used { usage: *usage, cost: *cost }),
         AgentEvent::Calling { .. }
         | AgentEvent::Called { .. }
         | AgentEvent::Asked(_)
@@ -241,10 +245,7 @@ fn used(event: &AgentEvent) -> Option<(&Usage, Cost)> {
 
 /// The turn that reports to have used something.
 pub(crate) fn spender(event: &Event) -> Option<TurnId> {
-    match event {
-        Event::Agent { turn, event } if used(event).is_some() => Some(turn.clone()),
-        _ => None,
-    }
+    reported(event).map(|(turn, _)| turn.clone())
 }
 
 /// Why a turn that goes on must not, in words for the person; none if it may.

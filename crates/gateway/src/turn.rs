@@ -8,9 +8,10 @@ use talaria_agent::tools::SendMessage;
 use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
 use talaria_model::{
-    AgentEvent, Cost, Entry, Failure, Lasting, OutboundId, Progress, Sending, TurnId, Usage, Word,
+    AgentEvent, Cost, Entry, Failure, Lasting, OutboundId, Progress, Sending, TurnId, Usage, Used,
+    Word,
 };
-use talaria_session::{Person, Start};
+use talaria_session::{Person, Start, Unsaid};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -55,9 +56,16 @@ impl TurnHandle {
         self.durable.cancel();
     }
 
-    /// What can be read of what the agent has not said yet.
-    pub(crate) fn unsaid(&self) -> String {
-        self.written.get().map(|preview| said_in(&preview.borrow()).to_owned()).unwrap_or_default()
+    /// What the agent has not said yet: what can be read of it, and what it used.
+    pub(crate) fn unsaid(&self) -> Unsaid {
+        match self.written.get() {
+            Some(preview) => {
+                let preview = preview.borrow();
+                Unsaid { text: said_in(&preview).to_owned(), used: preview.untold }
+            }
+            // Nobody was asked yet.
+            None => Unsaid { text: String::new(), used: Some(Used::default()) },
+        }
     }
 
     /// Passes a word on. A stop always gets through.
@@ -149,7 +157,7 @@ pub(crate) fn start(shared: &Arc<Shared>, lane: Arc<Lane>, beginning: Beginning)
             let run = async {
                 if let Err(Panicked) = calm(turn.run(delivery)).await {
                     confirmed.cancelled().await;
-                    let failed = unfinished(panicked(&id), String::new());
+                    let failed = unfinished(panicked(&id), String::new(), None);
                     told.agent(id, failed).await;
                 }
             };
@@ -468,10 +476,12 @@ fn sorry(text: &str) -> Failure {
 }
 
 fn failed(failure: Failure, preview: &watch::Receiver<Preview>) -> AgentEvent {
-    unfinished(failure, preview.borrow().text.clone())
+    let Preview { text, untold, .. } = preview.borrow().clone();
+    unfinished(failure, text, untold)
 }
 
-/// The end of a turn whose agent does not say what it used: whatever that was, it was not nothing.
-fn unfinished(failure: Failure, said: String) -> AgentEvent {
-    AgentEvent::Failed { failure, said, usage: Usage::default(), cost: Cost::UNKNOWN }
+/// The end of a turn whose agent does not report it.
+fn unfinished(failure: Failure, said: String, untold: Option<Used>) -> AgentEvent {
+    let Used { usage, cost } = untold.unwrap_or(Used::UNKNOWN);
+    AgentEvent::Failed { failure, said, usage, cost }
 }

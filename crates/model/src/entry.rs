@@ -185,7 +185,7 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// Tokens, as the provider counted them.
+/// Tokens, as the provider counted them, and what it did not come to count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -199,17 +199,38 @@ pub struct Usage {
     pub cache_write: u64,
     /// The part of `output` that was reasoning.
     pub reasoning: u64,
+    /// Read and written, about, by answers that broke off before the provider counted them.
+    #[serde(skip_serializing_if = "is_nought")]
+    pub estimated: u64,
+}
+
+fn is_nought(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 impl Usage {
+    /// No tokens at all.
+    pub const NONE: Self =
+        Self { input: 0, output: 0, cache_read: 0, cache_write: 0, reasoning: 0, estimated: 0 };
+
     /// Everything that was read, from a cache or not: the size of the prompt, when it is of one step.
     pub const fn prompt(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
+    /// Everything that was read and written, as the provider counted it.
+    pub const fn counted(&self) -> u64 {
+        self.prompt().saturating_add(self.output)
+    }
+
     /// Everything that was read and written.
     pub const fn total(&self) -> u64 {
-        self.prompt().saturating_add(self.output)
+        self.counted().saturating_add(self.estimated)
+    }
+
+    /// So much that nobody counted.
+    pub fn estimate(tokens: u64) -> Self {
+        Self { estimated: tokens, ..Self::default() }
     }
 }
 
@@ -220,6 +241,7 @@ impl std::ops::AddAssign for Usage {
         self.cache_read += other.cache_read;
         self.cache_write += other.cache_write;
         self.reasoning += other.reasoning;
+        self.estimated += other.estimated;
     }
 }
 

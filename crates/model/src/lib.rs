@@ -34,7 +34,7 @@ pub use capabilities::{
     Pace, Reactions, TextLimit, Typing, Unit, Whispers,
 };
 pub use content::{Choice, Content, Notify, Privacy, Reading, WITHHELD};
-pub use cost::{Cost, CostStatus};
+pub use cost::{Cost, CostStatus, Used};
 pub use effort::{Effort, UnknownEffort};
 pub use entry::{Because, Entry, EntryBody, Extent, Question, ToolCall, Usage};
 pub use file::{FileRef, Shown};

@@ -422,7 +422,7 @@ impl Chooser<'_> {
             (Some(price), _) => Pricing::Listed(*price),
             (None, Some(Known { key: Key::Optional, .. })) => Pricing::Free,
             (None, Some(Known { bill: Bill::Reported, .. })) if moved_to.is_none() => {
-                Pricing::Reported
+                Pricing::Reported(of_its_maker(&model))
             }
             _ => facts.map_or(Pricing::Unknown, |facts| Pricing::Listed(facts.price)),
         };
@@ -490,6 +490,14 @@ impl Chooser<'_> {
             (None, _) => Ok(None),
         }
     }
+}
+
+/// What a model costs where it is made, by the name that others sell it under: `anthropic/claude-sonnet-4.6`.
+fn of_its_maker(model: &str) -> Option<Price> {
+    let (maker, name) = model.split_once('/')?;
+    let facts =
+        models::model(maker, name).or_else(|| models::model(maker, &name.replace('.', "-")));
+    facts.map(|facts| facts.price)
 }
 
 fn demo(why: Why) -> Chosen {

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, ready};
 use futures::{FutureExt, StreamExt, stream};
 use talaria_agent::{Delta, Deltas, Prompt, Provider, ProviderError, Retry, Sight};
 use talaria_clock::Clock;
-use talaria_model::Cost;
+use talaria_model::{Cost, Usage};
 
 use crate::breaker::Breaker;
 
@@ -89,11 +89,15 @@ impl Provider for Fallback {
         }
     }
 
-    /// Any of them may have been asked.
-    fn unfinished(&self) -> Cost {
-        let mut cost = Cost::FREE;
-        self.steps.iter().for_each(|step| cost += step.provider.unfinished());
-        cost
+    /// Any of them may have been asked, the dearest too.
+    fn unfinished(&self, usage: Usage) -> Cost {
+        let (mut cost, mut dearest) = (Cost::FREE, 0);
+        for step in &*self.steps {
+            let each = step.provider.unfinished(usage);
+            dearest = dearest.max(each.micros);
+            cost += each;
+        }
+        Cost { micros: dearest, ..cost }
     }
 }
 

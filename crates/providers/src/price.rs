@@ -42,8 +42,9 @@ pub enum Pricing {
     Free,
     /// We do.
     Listed(Price),
-    /// The provider says so with every answer.
-    Reported,
+    /// The provider says so with every answer. One that breaks off costs about what the model costs where it
+    /// is made, as far as we know that.
+    Reported(Option<Price>),
 }
 
 impl Price {
@@ -72,16 +73,19 @@ impl Pricing {
         match self {
             Self::Free => Cost::FREE,
             Self::Listed(price) => price.cost(usage),
-            Self::Reported => reported.and_then(in_micros).map_or(Cost::UNKNOWN, Cost::known),
+            Self::Reported(_) => reported.and_then(in_micros).map_or(Cost::UNKNOWN, Cost::known),
             Self::Unknown => Cost::UNKNOWN,
         }
     }
 
-    /// What an answer cost that broke off before the provider said how much it used.
-    pub(crate) fn unfinished(self) -> Cost {
+    /// What an answer cost, about, that broke off before the provider said how much it used.
+    pub(crate) fn unfinished(self, usage: Usage) -> Cost {
         match self {
             Self::Free => Cost::FREE,
-            Self::Listed(_) | Self::Reported | Self::Unknown => Cost::UNKNOWN,
+            Self::Listed(price) | Self::Reported(Some(price)) => {
+                Cost::estimated(price.cost(usage).micros)
+            }
+            Self::Reported(None) | Self::Unknown => Cost::UNKNOWN,
         }
     }
 }
@@ -113,6 +117,7 @@ mod tests {
             cache_read: 50_000,
             cache_write: 2000,
             reasoning: 60,
+            estimated: 0,
         };
         // 2,000 + 1,000 + 10,000 + 5,000 millionths.
         assert_eq!(SONNET.cost(usage), Cost::known(18_000));
@@ -137,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_a_provider_reports_is_taken_if_it_can_be_true() {
-        let cost = |reported| Pricing::Reported.cost(Usage::default(), reported);
+        let cost = |reported| Pricing::Reported(None).cost(Usage::default(), reported);
         assert_eq!(cost(Some(0.000_78)), Cost::known(780));
         assert_eq!(cost(Some(0.0)), Cost::known(0));
         for wrong in [None, Some(f64::NAN), Some(-1.0), Some(f64::INFINITY)] {
@@ -160,10 +165,16 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_broke_off_is_free_only_where_the_model_is() {
-        assert_eq!(Pricing::Free.unfinished(), Cost::FREE);
-        for pricing in [Pricing::Listed(SONNET), Pricing::Reported, Pricing::Unknown] {
-            assert_eq!(pricing.unfinished(), Cost::UNKNOWN);
+    fn an_answer_that_broke_off_costs_about_what_its_tokens_do_where_a_price_is_known() {
+        let usage = Usage { input: 1000, output: 100, ..Usage::default() };
+        for (pricing, cost) in [
+            (Pricing::Free, Cost::FREE),
+            (Pricing::Listed(SONNET), Cost::estimated(3_000)),
+            (Pricing::Reported(Some(SONNET)), Cost::estimated(3_000)),
+            (Pricing::Reported(None), Cost::UNKNOWN),
+            (Pricing::Unknown, Cost::UNKNOWN),
+        ] {
+            assert_eq!(pricing.unfinished(usage), cost, "{pricing:?}");
         }
     }
 }

@@ -48,4 +48,5 @@ pub use session::{
     Answered, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase, Preferences,
     Session, Speaker, TurnInHand, Verbosity, Waiting,
 };
+pub use step::Unsaid;
 pub use voice::{Aloud, Echo, Medium, Voice};

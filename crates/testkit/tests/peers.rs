@@ -251,7 +251,7 @@ async fn a_model_waits_until_it_is_let_go_on() {
 
 #[tokio::test]
 async fn a_scripted_agent_plays_one_script_per_turn() {
-    let preview = Preview { text: "hel".into(), doing: None };
+    let preview = Preview::text("hel");
     let finished = AgentEvent::Finished {
         text: "hello".into(),
         files: Vec::new(),

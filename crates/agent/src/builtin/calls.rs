@@ -15,8 +15,7 @@ use crate::compress::shorten;
 use crate::prompt::{self, Sight};
 use crate::tools::Ask;
 use crate::{
-    Danger, EffectClass, Gravity, Part, Preview, PromptMessage, Tool, ToolError, ToolOutput,
-    ToolScope, Turn,
+    Danger, EffectClass, Gravity, Part, PromptMessage, Tool, ToolError, ToolOutput, ToolScope, Turn,
 };
 
 /// The most of a tool's output that is put before the model.
@@ -281,7 +280,7 @@ impl TurnLoop {
         question: &Question,
         posed: Posed,
     ) -> Result<(Answer, Vec<FileRef>), Cut> {
-        self.preview.send_replace(Preview::default());
+        self.clear_preview();
         if posed == Posed::NotYet {
             self.emitter.emit(AgentEvent::Asked(question.clone())).await;
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use talaria_clock::{Clock, Sleep};
 use talaria_model::{
-    AgentEvent, Attended, Cost, Failure, FileId, FileRef, Seq, Timestamp, Usage, Word,
+    AgentEvent, Attended, Cost, Failure, FileId, FileRef, Seq, Timestamp, Usage, Used, Word,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -165,10 +165,19 @@ struct TurnLoop {
     files: Vec<FileRef>,
     /// Files that went out with the steps of this turn.
     sent: Vec<FileId>,
-    /// What completions have cost that did not come to say so, and that no event has told yet.
-    lost: Cost,
+    /// What completions used that did not come to say so, by an estimate, and that no event has told yet.
+    lost: Used,
+    /// The completion that is under way.
+    under_way: Option<UnderWay>,
     /// Tools whose effect before a restart is not known.
     unknown: Vec<String>,
+}
+
+/// How much a completion has read and written, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct UnderWay {
+    read: usize,
+    written: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -237,7 +246,8 @@ impl TurnLoop {
             steers: VecDeque::new(),
             files: Vec::new(),
             sent: Vec::new(),
-            lost: Cost::FREE,
+            lost: Used::default(),
+            under_way: None,
             unknown: Vec::new(),
         })
     }

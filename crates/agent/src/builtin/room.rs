@@ -1,6 +1,6 @@
 //! How a turn stays within what the model reads.
 
-use talaria_model::{AgentEvent, Cost, Entry, EntryBody, Usage, Work};
+use talaria_model::{AgentEvent, Cost, Entry, EntryBody, Usage, Used, Work};
 
 use super::turn::Audience;
 use super::{Counted, Cut, TurnLoop};
@@ -153,7 +153,9 @@ impl TurnLoop {
                 (written, step.usage, step.cost)
             }
             Err(Cut::Failed(error)) => {
-                (Err(error.to_string()), Usage::default(), std::mem::take(&mut self.lost))
+                let Used { usage, cost } = std::mem::take(&mut self.lost);
+                self.tell_untold();
+                (Err(error.to_string()), usage, cost)
             }
             Err(cut) => return Err(cut),
         };

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use futures::StreamExt;
 use talaria_model::{
-    AgentEvent, CallId, Cost, EntryBody, Failure, FileRef, Steer, Task, ToolCall, Usage, Word,
+    AgentEvent, CallId, Cost, EntryBody, Failure, FileRef, Steer, Task, ToolCall, Usage, Used, Word,
 };
 
 use talaria_render::{Thoughts, Told};
 
 use super::calls::UNKNOWN_EFFECT;
-use super::{Counted, Cut, Shortened, TurnLoop};
+use super::{Counted, Cut, Shortened, TurnLoop, UnderWay};
+use crate::budget::BYTES_PER_TOKEN;
 use crate::media::Named;
-use crate::prefix::{Conversation, Prefix};
+use crate::prefix::{Conversation, Prefix, weight};
 use crate::prompt;
 use crate::{
     Delta, FinishReason, Part, Preview, Prompt, PromptMessage, ProviderError, budget, media,
@@ -50,7 +51,7 @@ impl TurnLoop {
                 Cut::Failed(error) => Failure::Model(error.sentence()),
             };
             let said = self.preview.borrow().text.clone();
-            AgentEvent::Failed { failure, said, usage: Usage::default(), cost: self.lost }
+            self.failed(failure, said)
         })
     }
 
@@ -77,12 +78,12 @@ impl TurnLoop {
                 reasoning: step.reasoning.clone(),
             });
             if step.usage.prompt() > 0 {
-                let tokens = step.usage.total();
+                let tokens = step.usage.counted();
                 self.counted = Counted { messages: self.messages.len(), tokens };
             }
             let calls = step.calls.clone();
             // Emptied before the event, so that the next delivery does not begin with this text.
-            self.preview.send_replace(Preview::default());
+            self.clear_preview();
             let Step { text, reasoning, usage, cost, .. } = step;
             let stepped =
                 AgentEvent::Stepped { text, files, calls: calls.clone(), reasoning, usage, cost };
@@ -91,7 +92,12 @@ impl TurnLoop {
         }
         let steps = self.agent.settings.max_steps;
         let (failure, said) = (Failure::TooManySteps { steps }, String::new());
-        Ok(AgentEvent::Failed { failure, said, usage: Usage::default(), cost: self.lost })
+        Ok(self.failed(failure, said))
+    }
+
+    fn failed(&self, failure: Failure, said: String) -> AgentEvent {
+        let Used { usage, cost } = self.lost;
+        AgentEvent::Failed { failure, said, usage, cost }
     }
 
     /// Asks the model, and once more with less if it did not read all of it.
@@ -168,19 +174,68 @@ impl TurnLoop {
         self.complete(messages, Audience::People).await
     }
 
-    /// Asks the model, and keeps account of what that cost even where it does not come to say so.
+    /// Asks the model, and keeps account of what that took even where it does not come to say so.
     pub(super) async fn complete(
         &mut self,
         messages: Vec<PromptMessage>,
         audience: Audience,
     ) -> Result<Step, Cut> {
-        let mut step = self.listen(messages, audience).await.inspect_err(|cut| {
-            if !matches!(cut, Cut::Failed(error) if !error.was_asked()) {
-                self.lost += self.provider.unfinished();
+        let said: usize = messages.iter().map(weight).sum();
+        let read = self.system.len() + self.agent.tools_size + said;
+        self.under_way = Some(UnderWay { read, written: 0 });
+        self.tell_untold();
+        let heard = self.listen(messages, audience).await;
+        let heard = match heard {
+            Ok(mut step) => {
+                let Used { usage, cost } = std::mem::take(&mut self.lost);
+                step.usage += usage;
+                step.cost += cost;
+                Ok(step)
             }
-        })?;
-        step.cost += std::mem::take(&mut self.lost);
-        Ok(step)
+            Err(Cut::Failed(error)) if !error.was_asked() => Err(Cut::Failed(error)),
+            Err(cut) => {
+                self.lost = self.untold();
+                Err(cut)
+            }
+        };
+        self.under_way = None;
+        self.tell_untold();
+        heard
+    }
+
+    /// What was used and no event has told yet, by an estimate.
+    fn untold(&self) -> Used {
+        let mut used = self.lost;
+        if let Some(UnderWay { read, written }) = self.under_way {
+            let tokens = |bytes: usize| bytes as u64 / BYTES_PER_TOKEN;
+            let (input, output) = (tokens(read), tokens(written));
+            used.cost += self.provider.unfinished(Usage { input, output, ..Usage::NONE });
+            used.usage += Usage::estimate(input + output);
+        }
+        used
+    }
+
+    /// Whoever stops listening can still read what the turn used.
+    pub(super) fn tell_untold(&self) {
+        let untold = Some(self.untold());
+        self.preview
+            .send_if_modified(|preview| std::mem::replace(&mut preview.untold, untold) != untold);
+    }
+
+    fn writes(&mut self, bytes: usize) {
+        if let Some(under_way) = &mut self.under_way {
+            under_way.written += bytes;
+        }
+        self.tell_untold();
+    }
+
+    /// What was written so far came to nothing, and all of it is asked again.
+    fn begin_again(&mut self) {
+        self.lost = self.untold();
+        if let Some(under_way) = &mut self.under_way {
+            under_way.written = 0;
+        }
+        self.tell_untold();
     }
 
     async fn listen(
@@ -205,18 +260,21 @@ impl TurnLoop {
             };
             match delta {
                 Some(Ok(Delta::Text(more))) => {
+                    self.writes(more.len());
                     self.told(thoughts.feed(&more), &mut text, audience);
                 }
-                Some(Ok(Delta::Reasoning(_))) if audience == Audience::People => {
-                    self.doing(|| "thinking".to_owned());
+                Some(Ok(Delta::Reasoning(more))) => {
+                    self.writes(more.len());
+                    if audience == Audience::People {
+                        self.doing(|| "thinking".to_owned());
+                    }
                 }
-                Some(Ok(Delta::Reasoning(_))) => {}
                 Some(Ok(Delta::Restarted)) => {
                     text.clear();
                     thoughts = Thoughts::default();
-                    self.lost += self.provider.unfinished();
+                    self.begin_again();
                     if audience == Audience::People {
-                        self.preview.send_replace(Preview::default());
+                        self.clear_preview();
                     }
                 }
                 Some(Ok(Delta::Finished { reason, calls, reasoning, usage, cost })) => {
@@ -346,6 +404,12 @@ impl TurnLoop {
                 Ok(())
             }
         }
+    }
+
+    /// Nothing is being written any more.
+    pub(super) fn clear_preview(&self) {
+        let untold = Some(self.untold());
+        self.preview.send_replace(Preview { untold, ..Preview::default() });
     }
 
     pub(super) fn doing(&self, what: impl FnOnce() -> String) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use talaria_agent::{Delta, EffectClass, FinishReason, ProviderError};
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::{AgentEvent, Cost, Task, Usage, Word};
+use talaria_model::{AgentEvent, Cost, Task, Usage, Used, Word};
 
 use crate::stage::{Model, Reply, Scripted, Stage, call, calls, says, text};
 
@@ -33,7 +33,8 @@ fn costing(reply: Reply, micros: u64) -> Reply {
     reply.into_iter().map(priced).collect()
 }
 
-async fn stopped(model: Model) -> Vec<Cost> {
+/// What a turn says that it used which is stopped after the first piece of its answer.
+async fn stopped(model: Model) -> Used {
     let mut stage = Stage::new(model.slow(Duration::from_secs(1)));
     stage.say("a story");
     let mut running = stage.start();
@@ -43,14 +44,36 @@ async fn stopped(model: Model) -> Vec<Cost> {
         control.send(Word::Stop).await.unwrap();
     };
     let (events, ()) = tokio::join!(stage.finish(&mut running), stop);
-    spent(&events)
+    let untold = running.preview.borrow().untold;
+    match events.as_slice() {
+        [AgentEvent::Failed { usage, cost, .. }] => {
+            let told = Used { usage: *usage, cost: *cost };
+            assert_eq!(untold, Some(told), "whoever stopped listening could have read the same");
+            told
+        }
+        events => panic!("{events:?}"),
+    }
+}
+
+fn story() -> Reply {
+    vec![text(&"Once upon a time. ".repeat(100)), text(" The end.")]
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_stopped_was_not_free_unless_the_model_is() {
-    let story = || vec![text("Once"), text(" upon"), text(" a time")];
-    assert_eq!(stopped(Model::new([story()])).await, [Cost::UNKNOWN]);
-    assert_eq!(stopped(Model::new([story()]).for_free()).await, [Cost::FREE]);
+    assert_eq!(stopped(Model::new([story()])).await.cost, Cost::UNKNOWN);
+    assert_eq!(stopped(Model::new([story()]).for_free()).await.cost, Cost::FREE);
+    let Used { usage, cost } = stopped(Model::new([story()]).priced(2)).await;
+    assert_eq!(cost, Cost::estimated(2 * usage.estimated));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_stopped_used_about_what_the_model_read_and_had_written() {
+    let nothing_yet = stopped(Model::new([])).await.usage;
+    let begun = stopped(Model::new([story()])).await.usage;
+    assert!(nothing_yet.estimated > 0, "the prompt was read");
+    assert_eq!(begun.estimated - nothing_yet.estimated, 1800 / 3, "what was written so far");
+    assert_eq!(begun.counted(), 0, "nobody counted it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,14 +103,20 @@ async fn a_model_that_fails_may_have_worked_and_one_that_refuses_has_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_began_twice_costs_at_least_what_its_second_try_does() {
+async fn an_answer_that_began_twice_costs_what_both_tries_do() {
     let end = || crate::stage::end(FinishReason::Stop, vec![]);
-    let twice = vec![text("On"), Ok(Delta::Restarted), text("Once"), end()];
-    let mut stage = Stage::new(Model::new([costing(twice, 1_200_000), costing(says("Yes."), 5)]));
+    let twice = || vec![text("On"), Ok(Delta::Restarted), text("Once"), end()];
+    let mut stage = Stage::new(Model::new([costing(twice(), 1_200_000), costing(says("Yes."), 5)]));
     stage.say("hello");
-    assert_eq!(spent(&stage.play().await)[0].to_string(), "at least $1.20");
+    let events = stage.play().await;
+    assert_eq!(spent(&events)[0].to_string(), "at least $1.20");
+    assert!(matches!(&events[..], [AgentEvent::Finished { usage, .. }] if usage.estimated > 0));
     stage.say("and again");
     assert_eq!(spent(&stage.play().await), [Cost::known(5)], "it is told once");
+    let mut stage = Stage::new(Model::new([costing(twice(), 1_200_000)]).priced(1_000));
+    stage.say("hello");
+    let cost = spent(&stage.play().await)[0];
+    assert!(cost.to_string().starts_with("about $") && cost.micros > 1_200_000, "{cost}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,6 +32,8 @@ pub(crate) struct Model {
     sight: Sight,
     /// What it has cost when it breaks off.
     unfinished: Cost,
+    /// What each of its tokens costs then, where that is known.
+    price: Option<u64>,
     /// How long it takes for each piece.
     pace: Duration,
 }
@@ -47,6 +49,11 @@ impl Model {
     /// One that costs nothing, however it ends.
     pub(crate) fn for_free(self) -> Self {
         Self { unfinished: Cost::FREE, ..self }
+    }
+
+    /// One that costs so many millionths of a dollar a token.
+    pub(crate) fn priced(self, micros: u64) -> Self {
+        Self { price: Some(micros), ..self }
     }
 
     pub(crate) fn slow(self, pace: Duration) -> Self {
@@ -96,8 +103,11 @@ impl Provider for Model {
         ready(self.window).boxed()
     }
 
-    fn unfinished(&self) -> Cost {
-        self.unfinished
+    fn unfinished(&self, usage: Usage) -> Cost {
+        match self.price {
+            Some(micros) => Cost::estimated(micros * usage.total()),
+            None => self.unfinished,
+        }
     }
 }
 

@@ -227,8 +227,9 @@ async fn a_completion_that_starts_again_is_shown_and_told_from_its_beginning() {
     };
     let (seen, events) = tokio::join!(watch, play);
     assert_eq!(briefs(&events), [r#"finished "A right one""#]);
-    let texts: Vec<_> = seen.iter().map(|preview: &Preview| preview.text.as_str()).collect();
-    assert_eq!(texts[..3], ["A wrong", "", "A right one"], "{texts:?}");
+    let mut texts: Vec<_> = seen.iter().map(|preview: &Preview| preview.text.as_str()).collect();
+    texts.dedup();
+    assert_eq!(texts, ["", "A wrong", "", "A right one"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,7 +255,8 @@ async fn what_a_model_thinks_between_tags_is_not_said() {
     };
     let (seen, events) = tokio::join!(watch, play);
     assert_eq!(briefs(&events), [r#"finished "Hello, <think> is a tag.""#]);
-    assert_eq!(seen[0].doing.as_deref(), Some("thinking"));
+    let doing = seen.iter().find_map(|preview| preview.doing.as_deref());
+    assert_eq!(doing, Some("thinking"));
     assert!(!seen.iter().any(|preview| preview.text.contains("person")), "{seen:?}");
 }
 

@@ -159,7 +159,7 @@ fn stepped(text: &str) -> Scene {
 }
 
 fn shows(text: &str) -> Scene {
-    Scene::Shows(Preview { text: text.into(), doing: None })
+    Scene::Shows(Preview::text(text))
 }
 
 fn asks(labels: &[&str]) -> Scene {

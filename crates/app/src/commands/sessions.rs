@@ -278,7 +278,7 @@ fn row(session: &api::Session, wall: &Wall) -> Vec<String> {
 }
 
 fn tokens(used: &api::Used) -> u64 {
-    used.input + used.cache_read + used.cache_write + used.output
+    used.input + used.cache_read + used.cache_write + used.output + used.estimated
 }
 
 fn in_words(used: &api::Used) -> String {
@@ -288,7 +288,11 @@ fn in_words(used: &api::Used) -> String {
         cached => format!(", {cached} of them from a cache"),
     };
     let read = counted(read, "token", "tokens");
-    format!("{read} read{cached}, {} written, cost {}", used.output, used.cost)
+    let broke_off = match used.estimated {
+        0 => String::new(),
+        tokens => format!(", about {tokens} for answers that broke off"),
+    };
+    format!("{read} read{cached}, {} written{broke_off}, cost {}", used.output, used.cost)
 }
 
 fn print_transcript(transcript: &api::Transcript, wall: &Wall) -> Result<(), Halt> {

@@ -7,7 +7,7 @@ use talaria_model::{
     Address, AgentEvent, Cost, Entry, Failure, Outbound, OutboundId, Sender, Seq, SessionId,
     TurnId, Usage,
 };
-use talaria_session::{Effect, Event, Phase, Request, Session, Start, TurnInHand};
+use talaria_session::{Effect, Event, Phase, Request, Session, Start, TurnInHand, Unsaid};
 use talaria_store::{Commit, Owner, StoreError};
 
 use super::Beginning;
@@ -49,12 +49,13 @@ impl Driver {
                 // A session that never began has nothing to hear about.
                 (None, None) => return None,
             };
+            let unsaid = match (&event, &self.turn) {
+                // An agent that reports says itself what it has said.
+                (Event::Agent { .. }, _) | (_, None) => Unsaid::default(),
+                (_, Some(turn)) => turn.unsaid(),
+            };
+            let untold = unsaid.used.unwrap_or_default();
             let stepped = std::panic::catch_unwind(AssertUnwindSafe(|| {
-                let unsaid = match (&event, &self.turn) {
-                    // An agent that reports says itself what it has said.
-                    (Event::Agent { .. }, _) | (_, None) => String::new(),
-                    (_, Some(turn)) => turn.unsaid(),
-                };
                 let effects = next.step_amid(event.clone(), now, unsaid);
                 let commit = self.commit_of(&next, &effects);
                 (next, effects, commit)
@@ -74,7 +75,8 @@ impl Driver {
                     continue;
                 }
             };
-            let bill = Bill::of(&self.shared, self.session.as_ref(), &event, &next, &effects, now);
+            let used = spending::reported(&event).or_else(|| spending::left(&effects, untold));
+            let bill = Bill::of(&self.shared, self.session.as_ref(), used, &next, &effects, now);
             let shared = self.shared.clone();
             let Settled { rows, refused, counters } = match bill.settle(&shared).await {
                 Ok(settled) => settled,
@@ -277,7 +279,7 @@ impl Driver {
         }
         let failure = Failure::OverBudget(spending::overdrawn(&self.shared, session, hand).await?);
         // Nobody listens to the agent any more, so it is asked what it had begun to say.
-        let said = self.turn.take().map(|turn| turn.unsaid()).unwrap_or_default();
+        let said = self.turn.take().map(|turn| turn.unsaid().text).unwrap_or_default();
         let (usage, cost) = (Usage::default(), Cost::FREE);
         Some(Event::Agent {
             turn: spender,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use talaria_agent::Agent;
-use talaria_model::{AccountId, AgentEvent, ChatId, Cost, SenderId, Usage};
+use talaria_model::{AccountId, AgentEvent, ChatId, Cost, Failure, SenderId, Usage, Used, Word};
 use talaria_session::budget::{Budget, Budgets, Day, Payer, Spent};
 use talaria_session::{Access, Busy, GroupSessions, Person, Role, Scope};
 use tokio::sync::Semaphore;
@@ -16,7 +16,7 @@ use crate::world::{End, Life, SIMPLE, World, agent, finished, keyed};
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What one step uses: 100 tokens, for a tenth of a cent.
-const USAGE: Usage = Usage { input: 60, output: 40, cache_read: 0, cache_write: 0, reasoning: 10 };
+const USAGE: Usage = Usage { input: 60, output: 40, reasoning: 10, ..Usage::NONE };
 const COST: Cost = Cost::known(1_000);
 
 fn messages(limit: u64) -> Budget {
@@ -170,6 +170,59 @@ fn a_turn_that_has_spent_everything_is_stopped_and_says_so() {
         assert_eq!(spent(life, &sender("alice")).await, of(1, 3));
         assert!(say(life, "alice", "go on").await.starts_with("Your budget"), "nothing is left");
     });
+}
+
+/// Whether an agent listens when it is told to stop.
+#[derive(Clone, Copy)]
+enum Ear {
+    Open,
+    Deaf,
+}
+
+/// Begins an answer that people can read, has used what a step takes by then, and never comes to its end.
+fn breaking_off(ear: Ear) -> Arc<dyn Agent> {
+    agent(move |mut stage| async move {
+        let used = Used { usage: Usage::estimate(100), cost: Cost::estimated(1_000) };
+        stage.show_for("Once upon a time", used);
+        while !matches!((stage.hear().await, ear), (Word::Stop, Ear::Open)) {}
+        let (failure, said) = (Failure::Stopped, "Once upon a time".to_owned());
+        let Used { usage, cost } = used;
+        stage.emit(AgentEvent::Failed { failure, said, usage, cost }).await;
+    })
+}
+
+#[test]
+fn whoever_breaks_every_answer_off_pays_for_what_was_written() {
+    let money = Budget { micros: Some(2_500), ..Budget::NONE };
+    for (budget, sentence) in [
+        (tokens(250), "Your budget of 250 tokens a day is used up: 300 today."),
+        (money, "Your budget of $0.0025 a day is used up: $0.0030 today."),
+    ] {
+        for (ear, cut) in [
+            (Ear::Open, None),
+            (Ear::Open, Some("/stop")),
+            (Ear::Open, Some("/new")),
+            (Ear::Deaf, None),
+            (Ear::Deaf, Some("/stop")),
+        ] {
+            let mut world = guests(budget).with_agent(breaking_off(ear));
+            world.rules.busy = Busy::Interrupt;
+            world.live(async |life| {
+                for _ in 0..4 {
+                    life.vendor.say("alice", "home", "tell me a story");
+                    life.pass(Duration::from_secs(5)).await;
+                    if let Some(cut) = cut {
+                        life.vendor.say("alice", "home", cut);
+                        life.pass(Duration::from_secs(5)).await;
+                    }
+                }
+                let texts = life.vendor.texts("home");
+                assert!(texts.iter().any(|text| text.starts_with(sentence)), "{cut:?} {texts:?}");
+                let spent = spent(life, &sender("alice")).await;
+                assert_eq!((spent.tokens, spent.micros), (300, 3_000), "{cut:?}");
+            });
+        }
+    }
 }
 
 #[test]

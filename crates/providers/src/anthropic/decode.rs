@@ -158,6 +158,7 @@ impl WireUsage {
             cache_read: self.cache_read_input_tokens.unwrap_or(0),
             cache_write: self.cache_creation_input_tokens.unwrap_or(0),
             reasoning: self.output_tokens_details.unwrap_or_default().thinking_tokens,
+            estimated: 0,
         }
     }
 }

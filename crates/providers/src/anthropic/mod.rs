@@ -11,7 +11,7 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 use talaria_agent::{Deltas, Prompt, Provider, Sight};
 use talaria_clock::Clock;
-use talaria_model::Cost;
+use talaria_model::{Cost, Usage};
 
 use crate::exchange::Exchange;
 use crate::http::{Http, headers, put};
@@ -81,7 +81,7 @@ impl Provider for Anthropic {
         ready(context_window.or(assumed_window)).boxed()
     }
 
-    fn unfinished(&self) -> Cost {
-        self.settings.pricing.unfinished()
+    fn unfinished(&self, usage: Usage) -> Cost {
+        self.settings.pricing.unfinished(usage)
     }
 }

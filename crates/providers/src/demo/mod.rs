@@ -80,7 +80,7 @@ impl Provider for Demo {
         ready(Some(WINDOW)).boxed()
     }
 
-    fn unfinished(&self) -> Cost {
+    fn unfinished(&self, _: Usage) -> Cost {
         Cost::FREE
     }
 }

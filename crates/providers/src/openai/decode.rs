@@ -150,6 +150,7 @@ impl From<WireUsage> for Usage {
             cache_read: cached_tokens,
             cache_write: cache_write_tokens,
             reasoning: wire.completion_tokens_details.reasoning_tokens,
+            estimated: 0,
         }
     }
 }

@@ -241,7 +241,7 @@ async fn text_and_usage_come_through() {
     assert_eq!(outcome.finished().reason, FinishReason::Stop);
     assert_eq!(
         outcome.finished().usage,
-        Usage { input: 25, output: 15, cache_read: 200, cache_write: 10, reasoning: 0 }
+        Usage { input: 25, output: 15, cache_read: 200, cache_write: 10, ..Usage::NONE }
     );
 }
 

@@ -64,7 +64,7 @@ impl Provider for Scripted {
         ready(Some(1000)).boxed()
     }
 
-    fn unfinished(&self) -> Cost {
+    fn unfinished(&self, _: Usage) -> Cost {
         Cost::FREE
     }
 }
@@ -212,7 +212,7 @@ async fn a_stream_that_just_stops_was_cut() {
         fn context_window(&self) -> BoxFuture<'_, Option<u64>> {
             ready(None).boxed()
         }
-        fn unfinished(&self) -> Cost {
+        fn unfinished(&self, _: Usage) -> Cost {
             Cost::UNKNOWN
         }
     }
@@ -221,8 +221,9 @@ async fn a_stream_that_just_stops_was_cut() {
     assert_eq!(outcome.error(), &ProviderError::Cut);
     // Whoever may have been asked may have cost something.
     let free = || scripted("free/m", [("Hello", Ok(()))]);
-    assert_eq!(fallback(&[&free(), &free()]).unfinished(), Cost::FREE);
-    assert_eq!(Fallback::new(free(), [Arc::new(Stops) as _], clock()).unfinished(), Cost::UNKNOWN);
+    assert_eq!(fallback(&[&free(), &free()]).unfinished(Usage::default()), Cost::FREE);
+    let chain = Fallback::new(free(), [Arc::new(Stops) as _], clock());
+    assert_eq!(chain.unfinished(Usage::default()), Cost::UNKNOWN);
 }
 
 #[tokio::test(start_paused = true)]

@@ -69,7 +69,7 @@ impl Provider for Counting {
         ready(Some(1_000_000)).boxed()
     }
 
-    fn unfinished(&self) -> Cost {
+    fn unfinished(&self, _: Usage) -> Cost {
         Cost::FREE
     }
 }

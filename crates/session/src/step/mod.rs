@@ -25,7 +25,7 @@ mod say;
 mod turn;
 mod words;
 
-use talaria_model::{Seq, Timestamp};
+use talaria_model::{Seq, Timestamp, Used};
 
 use crate::event::{Attest, Effect, Event, Passed};
 use crate::life::{Activity, Happening};
@@ -43,20 +43,28 @@ struct Step<'s> {
     overtaken: usize,
     /// What the one may do who caused the event; nothing where nobody did.
     by: Authority,
-    /// What the turn in hand has written and not said yet, as far as people can read it.
-    unsaid: String,
+    /// What the turn in hand has not said yet.
+    unsaid: Unsaid,
+}
+
+/// What a turn in hand leaves behind that is not listened to any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unsaid {
+    /// What it has written and not said yet, as far as people can read it.
+    pub text: String,
+    /// What it used and has not told yet, by an estimate; none where nobody knows.
+    pub used: Option<Used>,
 }
 
 impl Session {
     /// Takes in one event and says what is to be done. The state it leaves and the effects it
     /// returns are made durable together.
     pub fn step(&mut self, event: Event, now: Timestamp) -> Vec<Effect> {
-        self.step_amid(event, now, String::new())
+        self.step_amid(event, now, Unsaid::default())
     }
 
-    /// The same, while people can read something that the turn in hand has written and not said yet. A
-    /// turn that is not listened to any more leaves that behind.
-    pub fn step_amid(&mut self, event: Event, now: Timestamp, unsaid: String) -> Vec<Effect> {
+    /// The same, while the turn in hand has written or used something that it has not said yet.
+    pub fn step_amid(&mut self, event: Event, now: Timestamp, unsaid: Unsaid) -> Vec<Effect> {
         self.updated = now;
         let by = Authority::none();
         let mut step = Step { session: self, now, effects: Vec::new(), overtaken: 0, by, unsaid };

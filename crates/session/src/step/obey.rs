@@ -425,9 +425,13 @@ impl Step<'_> {
 
     fn usage(&self) -> String {
         let usage = self.session.usage;
+        let broke_off = match usage.estimated {
+            0 => String::new(),
+            tokens => format!("\n- about {} for answers that broke off", count(tokens)),
+        };
         format!(
             "{}.\n- {} read, {} of them from the cache, {} written to it\n- {} written, {} of them \
-             reasoning\n- last prompt {} tokens",
+             reasoning{broke_off}\n- last prompt {} tokens",
             self.totals(),
             count(usage.prompt()),
             count(usage.cache_read),

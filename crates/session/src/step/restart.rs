@@ -1,6 +1,6 @@
 //! Time passes and processes end.
 
-use talaria_model::{Content, Cost, EntryBody, Failure, Inbound, Seq, Usage, Work};
+use talaria_model::{Content, Cost, EntryBody, Failure, Inbound, Seq, Usage, Used, Work};
 
 use super::Step;
 use crate::Closed;
@@ -91,12 +91,12 @@ impl Step<'_> {
                 self.woke();
             }
             Phase::Interrupting(_) => {
-                let cost = self.unaccounted();
-                self.interrupted("", Usage::default(), cost);
+                let Used { usage, cost } = self.unaccounted();
+                self.interrupted("", usage, cost);
             }
             Phase::Stopping(_) => {
-                let cost = self.unaccounted();
-                self.fail(Failure::Stopped, "", Usage::default(), cost);
+                let Used { usage, cost } = self.unaccounted();
+                self.fail(Failure::Stopped, "", usage, cost);
             }
         }
         self.ask_again();

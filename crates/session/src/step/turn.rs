@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use talaria_model::{
     Address, AgentEvent, Attended, Because, Content, Cost, EntryBody, Extent, Failure, FileRef,
-    Message, Notify as Aloudness, OutboundId, Sender, Seq, Standing, Task, TurnId, Usage, Word,
-    Work,
+    Message, Notify as Aloudness, OutboundId, Sender, Seq, Standing, Task, TurnId, Usage, Used,
+    Word, Work,
 };
 
 use super::Step;
@@ -486,20 +486,23 @@ impl Step<'_> {
     pub(super) fn abandon(&mut self, failure: Failure) {
         let Some(hand) = self.session.hand() else { return };
         self.effects.push(Effect::Abandon(hand.turn.clone()));
-        let unsaid = std::mem::take(&mut self.unsaid);
-        let cost = self.unaccounted();
-        self.fail(failure, &unsaid, Usage::default(), cost);
+        let unsaid = std::mem::take(&mut self.unsaid.text);
+        let Used { usage, cost } = self.unaccounted();
+        self.fail(failure, &unsaid, usage, cost);
     }
 
-    /// What the agent used that will never be known, because it is not listened to any more.
-    pub(super) fn unaccounted(&mut self) -> Cost {
-        let cost = match self.session.phase {
+    /// What the agent used since it last said so, as far as that can be estimated: it is not listened to any
+    /// more.
+    pub(super) fn unaccounted(&mut self) -> Used {
+        let used = match self.session.phase {
             // Nothing has been used since it asked.
-            Phase::Idle | Phase::Asking { .. } => Cost::FREE,
-            Phase::Thinking(_) | Phase::Interrupting(_) | Phase::Stopping(_) => Cost::UNKNOWN,
+            Phase::Idle | Phase::Asking { .. } => Used::default(),
+            Phase::Thinking(_) | Phase::Interrupting(_) | Phase::Stopping(_) => {
+                self.unsaid.used.unwrap_or(Used::UNKNOWN)
+            }
         };
-        self.used(Usage::default(), cost);
-        cost
+        self.used(used.usage, used.cost);
+        used
     }
 
     /// Lets a turn go on, and tells it again what it had not taken up. A question that was answered is

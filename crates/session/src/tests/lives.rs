@@ -1,11 +1,11 @@
 //! One life of a conversation after another.
 
-use talaria_model::{ChatKind, Cost, EntryBody, InboundKind, Quote, Seq};
+use talaria_model::{ChatKind, Cost, EntryBody, InboundKind, Quote, Seq, Usage, Used};
 
 use super::{Talk, check, heard, posted, printed, quiet, rules_with};
 use crate::{
     AfterStop, Effect, Event, Life, Notify, Phase, Recalled, ResetMode, ResetReason, Retired,
-    Rules, Told,
+    Rules, Told, Unsaid,
 };
 
 const DAY: &str = "away: 90000";
@@ -55,20 +55,22 @@ fn a_new_conversation_drops_what_waits_and_may_have_a_title() {
 }
 
 #[test]
-fn what_people_could_read_of_a_turn_that_is_abandoned_stays() {
+fn what_people_could_read_of_a_turn_that_is_abandoned_stays_and_so_does_what_it_used() {
     let mut talk = Talk::new(quiet());
     talk.line("alice: hello");
     let old = talk.session.id.clone();
     let (seq, inbound) = (Seq(2), super::said("alice", "/new"));
     let by = talk.authority(&inbound);
     let event = Event::Arrived { seq, inbound, overtaken: 0, by };
-    let effects = talk.session.step_amid(event, talk.now, "Once upon".into());
+    let used = Used { usage: Usage::estimate(90), cost: Cost::estimated(7) };
+    let unsaid = Unsaid { text: "Once upon".into(), used: Some(used) };
+    let effects = talk.session.step_amid(event, talk.now, unsaid);
     assert_eq!(posted(&effects)[0], "Once upon\n\n*Stopped.*");
     let kept = effects.iter().any(|effect| match effect {
         Effect::Record { session, entry } => {
             *session == old
-                && matches!(&entry.body, EntryBody::Answered { text, cost, .. }
-                if text.starts_with("Once upon") && *cost == Cost::UNKNOWN)
+                && matches!(&entry.body, EntryBody::Answered { text, usage, cost, .. }
+                if text.starts_with("Once upon") && *usage == used.usage && *cost == used.cost)
         }
         _ => false,
     });

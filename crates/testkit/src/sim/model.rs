@@ -410,7 +410,7 @@ impl Provider for Model {
         std::future::ready(None).boxed()
     }
 
-    fn unfinished(&self) -> Cost {
+    fn unfinished(&self, _: Usage) -> Cost {
         Cost::UNKNOWN
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use talaria_agent::{Agent, Emitter, Preview, Running, Turn, events};
-use talaria_model::{AgentEvent, Answer, Cost, EntryBody, Failure, Question, Seq, Usage, Word};
+use talaria_model::{
+    AgentEvent, Answer, Cost, EntryBody, Failure, Question, Seq, Usage, Used, Word,
+};
 use tokio::sync::{mpsc, watch};
 
 /// One turn, as the test's own code sees it.
@@ -69,12 +71,17 @@ impl Stage {
 
     /// Shows so much of the answer.
     pub fn show(&self, text: &str) {
-        self.preview.send_replace(Preview { text: text.into(), doing: None });
+        self.preview.send_replace(Preview::text(text));
+    }
+
+    /// Shows so much of the answer, which has used so much.
+    pub fn show_for(&self, text: &str, used: Used) {
+        self.preview.send_replace(Preview { untold: Some(used), ..Preview::text(text) });
     }
 
     /// Shows what it is doing, and nothing else.
     pub fn does(&self, doing: &str) {
-        self.preview.send_replace(Preview { text: String::new(), doing: Some(doing.into()) });
+        self.preview.send_replace(Preview { doing: Some(doing.into()), ..Preview::default() });
     }
 
     /// Reports this, and goes on when it is durable.
