@@ -262,6 +262,9 @@ pub struct TurnInHand {
     /// Deliveries it has made since it last took something up.
     #[serde(default)]
     pub spoken: u32,
+    /// Messages it has sent to other chats.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sends: u32,
     /// When it began.
     #[serde(default)]
     pub began: Timestamp,

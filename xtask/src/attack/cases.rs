@@ -567,6 +567,7 @@ pub(super) const CASES: &[Case] = &[
             &[
                 "a_model_that_never_stops_calling_is_stopped",
                 "a_turn_that_takes_too_long_ends_with_what_it_has",
+                "a_turn_that_sends_and_sends_is_told_that_this_is_enough",
             ],
         ),
     ),

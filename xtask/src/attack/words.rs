@@ -67,32 +67,67 @@ pub(super) fn nobody_speaks_for_another(field: &Field) -> BoxFuture<'_, Result<(
     .boxed()
 }
 
-/// ATK-098: a model that never stops calling is stopped.
+/// ATK-098: a model that never stops calling is stopped, and one that never stops writing to others writes to
+/// them a few times.
 pub(super) fn a_loop_ends(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
-        let programs = "look: {program: /bin/true, about: looks, ask: never, free_arguments: true}";
-        let office = Office::open(&field.binary, Setup { programs, ..BOTH }).await?;
-        office.model.script(|asked: &Asked| {
-            let arguments = json!({ "name": "look", "args": [asked.messages().to_string()] });
-            let call =
-                ScriptedCall { tool: "run_program".into(), arguments: arguments.to_string() };
-            Reply::Calls(String::new(), vec![call])
-        });
-        office.say("U1", "note it").await?;
-        let mut asked = 0;
-        // It has ended when nothing is asked for a while.
-        loop {
-            tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
-            if std::mem::replace(&mut asked, office.model.requests()) == office.model.requests() {
-                break;
-            }
-            ensure!(asked < 1_000, "it was asked {asked} times and goes on");
-        }
-        ensure!(asked > 1, "it never called");
-        office.model.script(|asked: &Asked| Reply::Says(format!("I heard {}", asked.said())));
-        office.serves("U1").await
+        calls_end(field).await?;
+        messages_end(field, 128).await?;
+        messages_end(field, 1).await
     }
     .boxed()
+}
+
+async fn calls_end(field: &Field) -> Result<()> {
+    let programs = "look: {program: /bin/true, about: looks, ask: never, free_arguments: true}";
+    let office = Office::open(&field.binary, Setup { programs, ..BOTH }).await?;
+    office.model.script(|asked: &Asked| {
+        let arguments = json!({ "name": "look", "args": [asked.messages().to_string()] });
+        let call = ScriptedCall { tool: "run_program".into(), arguments: arguments.to_string() };
+        Reply::Calls(String::new(), vec![call])
+    });
+    office.say("U1", "note it").await?;
+    ensure!(comes_to_rest(&office).await? > 1, "it never called");
+    office.model.script(|asked: &Asked| Reply::Says(format!("I heard {}", asked.said())));
+    office.serves("U1").await
+}
+
+/// How often the model was asked until nothing was asked for a while.
+async fn comes_to_rest(office: &Office) -> Result<u64> {
+    let mut asked = 0;
+    loop {
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        if std::mem::replace(&mut asked, office.model.requests()) == office.model.requests() {
+            return Ok(asked);
+        }
+        ensure!(asked < 1_000, "it was asked {asked} times and goes on");
+    }
+}
+
+/// A model that wants so many messages sent in each of its steps, where nobody is asked about them.
+async fn messages_end(field: &Field, at_once: usize) -> Result<()> {
+    const MOST: usize = 8;
+    let sections =
+        "destinations:\n  family: {account: work, chat: C9, kind: channel, ask: never}\n";
+    let office = Office::open(&field.binary, Setup { sections, ..BOTH }).await?;
+    office.model.script(move |asked: &Asked| {
+        let step = asked.messages();
+        let call = |number: usize| {
+            let arguments = json!({ "to": "family", "text": format!("flood {step} {number}") });
+            ScriptedCall { tool: "send_message".into(), arguments: arguments.to_string() }
+        };
+        Reply::Calls(String::new(), (0..at_once).map(call).collect())
+    });
+    office.say("U1", "tell them").await?;
+    comes_to_rest(&office).await?;
+    office.model.script(|asked: &Asked| Reply::Says(format!("I heard {}", asked.said())));
+    office.serves("U1").await?;
+    // So that it is known that it could be, and that no more are on their way.
+    office.shown("C9", "flood", MOST).await?;
+    office.serves("U1").await?;
+    let sent = office.told("C9").iter().filter(|text| text.contains("flood")).count();
+    ensure!(sent == MOST, "{sent} messages were sent");
+    Ok(())
 }
 
 /// ATK-110, ATK-111: an answer sends no file that was not meant to be sent.

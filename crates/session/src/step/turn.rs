@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use talaria_model::{
     Address, AgentEvent, Attended, Because, Content, Cost, EntryBody, Extent, Failure, FileRef,
-    Message, Notify as Aloudness, OutboundId, Sender, Seq, Standing, Task, TurnId, Usage, Used,
-    Word, Work,
+    Message, Notify as Aloudness, OutboundId, Sender, Sending, Seq, Standing, Task, TurnId, Usage,
+    Used, Word, Work,
 };
 
 use super::Step;
@@ -30,6 +30,14 @@ const LONGEST_MARK: usize = 60;
 
 /// What the model is told of a message to another chat for which it is too late.
 const UNSENT: &str = "Nothing was sent: you were stopped before.";
+
+/// How many messages one turn sends to other chats. Whoever asks for something names a few; a model that
+/// goes round in circles, or does what somebody else's text wants, would send hundreds.
+const MOST_SENDS: u32 = 8;
+
+/// What the model is told of the next one.
+const TOO_MANY_SENDS: &str = "Nothing was sent: 8 messages to other chats are the most for one request, and you have \
+                              sent them. Tell the person what is left; they can ask for more.";
 
 impl Step<'_> {
     /// Everything that waits for the same answer becomes one turn. `expiry` says whether the
@@ -101,6 +109,7 @@ impl Step<'_> {
             skills: skills.map(|said| said.message.skills.clone()).unwrap_or_default(),
             delivery: self.session.deliveries,
             spoken: 0,
+            sends: 0,
             began: self.now,
             heard: self.now,
             work: if task.is_answer() { Work::Plain } else { Work::Compression },
@@ -273,15 +282,16 @@ impl Step<'_> {
                 }
             }
             AgentEvent::Called { call, mut output, files, mut sends, mut failed } => {
-                if !sends.is_empty() && !matches!(self.session.phase, Phase::Thinking(_)) {
+                if let Some(why) = self.why_unsent(count(&sends)) {
                     sends.clear();
-                    (output, failed) = (UNSENT.to_owned(), true);
+                    (output, failed) = (why.to_owned(), true);
                 }
                 self.withdraw(&call);
                 if let Some(hand) = self.hand_mut() {
                     hand.started.retain(|started| *started != call);
                     hand.answered.take_if(|answered| answered.question.call == call);
                     hand.during = During::Results;
+                    hand.sends += count(&sends);
                 }
                 self.record(EntryBody::Returned { call, output, files, failed });
                 sends.into_iter().for_each(|sending| self.send(sending));
@@ -320,6 +330,20 @@ impl Step<'_> {
             AgentEvent::Failed { failure, said, usage, cost } => {
                 self.used(usage, cost);
                 self.cut_short(failure, &said, usage, cost);
+            }
+        }
+    }
+
+    /// Why so many more messages do not leave for other chats; none if they do.
+    fn why_unsent(&self, more: u32) -> Option<&'static str> {
+        match &self.session.phase {
+            _ if more == 0 => None,
+            Phase::Thinking(hand) if hand.sends.saturating_add(more) > MOST_SENDS => {
+                Some(TOO_MANY_SENDS)
+            }
+            Phase::Thinking(_) => None,
+            Phase::Idle | Phase::Asking { .. } | Phase::Interrupting(_) | Phase::Stopping(_) => {
+                Some(UNSENT)
             }
         }
     }
@@ -558,6 +582,10 @@ fn start(session: &Session, hand: &TurnInHand, deadline: talaria_model::Timestam
             None => Attended::Yes,
         },
     })
+}
+
+fn count(sends: &[Sending]) -> u32 {
+    u32::try_from(sends.len()).unwrap_or(u32::MAX)
 }
 
 fn broken_off(text: String, sent: Option<OutboundId>, usage: Usage, cost: Cost) -> EntryBody {

@@ -38,6 +38,25 @@ fn nothing_leaves_for_a_turn_that_is_not_listened_to_any_more() {
 }
 
 #[test]
+fn a_turn_that_sends_and_sends_is_told_that_this_is_enough() {
+    let mut talk = Talk::new(quiet());
+    talk.line("alice: tell everybody");
+    for number in 1..=8 {
+        let effects = talk.line("agent: sends dinner");
+        assert_eq!(printed(&effects).len(), 2, "{number}: {effects:?}");
+    }
+    for _ in 0..3 {
+        let effects = talk.line("agent: sends dinner");
+        let told = "record result: Nothing was sent: 8 messages to other chats are the most";
+        assert!(printed(&effects)[0].starts_with(told), "{effects:?}");
+        assert_eq!(effects.len(), 1, "{effects:?}");
+    }
+    // Whoever asks again has asked for more.
+    let effects = talk.play("agent: finishes done / alice: and the others / agent: sends dinner");
+    assert_eq!(printed(&effects).len(), 2, "{effects:?}");
+}
+
+#[test]
 fn the_next_turn_where_it_was_said_knows_of_it_and_only_that_one() {
     let mut talk = Talk::new(quiet());
     let effects = talk.session.step(sent("Dinner at eight?"), talk.now);
