@@ -8,10 +8,11 @@ use talaria_agent::tools::SendMessage;
 use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
 use talaria_model::{
-    AgentEvent, Cost, Entry, Failure, Lasting, OutboundId, Progress, Sending, TurnId, Usage, Used,
-    Word,
+    AgentEvent, Cost, Digest, Entry, Failure, Lasting, OutboundId, OwnYes, Progress, Sender,
+    Sending, TurnId, Usage, Used, Word,
 };
-use talaria_session::{Person, Start, Unsaid};
+use talaria_session::{Deed, Person, Start, Unsaid, Whose};
+use talaria_store::{MOST_GRANTS, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -356,15 +357,19 @@ impl InProgress {
         may_choose(&self.shared, person.as_deref(), chosen).then(|| chosen.clone())
     }
 
-    /// The tools that the one who is answered may use, looked up whenever one is.
+    /// The tools that the one who is answered may use, looked up whenever one is: whoever is put out meanwhile
+    /// has none.
     fn permitted(&self) -> Permitted {
-        let (shared, from) = (self.shared.clone(), self.start.from.id.clone());
-        let account = self.start.to.account.clone();
+        let shared = self.shared.clone();
+        let Start { from, to, standing, .. } = &self.start;
+        let (from, to, standing) = (from.clone(), to.clone(), *standing);
         let elsewhere = self.elsewhere();
         Permitted::by(move |tool| {
-            let account = shared.accounts.get(&account);
+            let account = shared.accounts.get(&to.account);
             let by_role = account.is_some_and(|account| {
-                account.person(&from).is_none_or(|person| person.may_use(tool))
+                let by = account.authority_in(&from, &to, standing);
+                let by_role = by.person.as_ref().is_none_or(|person| person.may_use(tool));
+                by.may(Deed::Speak) && by_role
             });
             by_role && (tool != SendMessage::NAME || !elsewhere.places().is_empty())
         })
@@ -397,14 +402,17 @@ impl InProgress {
     async fn known(&self, mut event: AgentEvent) -> AgentEvent {
         if let AgentEvent::Asked(question) = &mut event
             && let Some(approval) = &mut question.approval
-            && let Lasting::Possible(digest) | Lasting::Granted(digest) = approval.lasting
         {
-            let granted = self.shared.store.is_granted(&digest).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "what was approved for good cannot be read");
-                false
-            });
-            approval.lasting =
-                if granted { Lasting::Granted(digest) } else { Lasting::Possible(digest) };
+            approval.own = match self.may_approve(&self.start.from, Whose::Own) {
+                true => OwnYes::Counts,
+                false => OwnYes::CountsNot,
+            };
+            if let Lasting::Possible(digest) | Lasting::Granted(digest) = approval.lasting {
+                approval.lasting = match self.is_granted(&digest, approval.own).await {
+                    true => Lasting::Granted(digest),
+                    false => Lasting::Possible(digest),
+                };
+            }
         }
         if let AgentEvent::Called { output, sends, failed, .. } = &mut event
             && !sends.is_empty()
@@ -415,6 +423,38 @@ impl InProgress {
             (*output, *failed) = (NOT_GRANTED.to_owned(), true);
         }
         event
+    }
+
+    /// Whether something was approved for good by somebody who may still approve it. What cannot be looked up
+    /// was not.
+    async fn is_granted(&self, digest: &Digest, own: OwnYes) -> bool {
+        let granted = async {
+            let store = &self.shared.store;
+            if !store.is_granted(digest).await? {
+                return Ok(false);
+            }
+            if own == OwnYes::Counts {
+                return Ok(true);
+            }
+            let grants = store.grants(MOST_GRANTS).await?;
+            let by = grants.into_iter().find(|grant| grant.digest == *digest).map(|grant| grant.by);
+            let others = by.filter(|by| *by != self.start.from.id).map(Sender::new);
+            Ok::<bool, StoreError>(others.is_some_and(|by| self.may_approve(&by, Whose::Anothers)))
+        };
+        granted.await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what was approved for good cannot be read");
+            false
+        })
+    }
+
+    /// Whether somebody's yes to what is asked for here counts at this moment.
+    fn may_approve(&self, who: &Sender, whose: Whose) -> bool {
+        let Start { to, standing, .. } = &self.start;
+        let by = self.shared.rules_for(&self.lane.key).approvals.by;
+        let account = self.shared.accounts.get(&to.account);
+        account.is_some_and(|account| {
+            account.authority_in(who, to, *standing).may(Deed::Approve(whose, by))
+        })
     }
 
     /// Whether all of these go where they may. Whatever an agent believes, nothing else leaves.

@@ -85,6 +85,20 @@ pub struct Approval {
     pub tool: String,
     /// Whether the answer can hold for good.
     pub lasting: Lasting,
+    /// Whether whoever asks for it may say yes to it at this moment. What they said before counts only then.
+    #[serde(default)]
+    pub own: OwnYes,
+}
+
+/// Whether somebody's yes counts for what they ask for themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnYes {
+    /// It does.
+    Counts,
+    /// It does not, or nobody has looked.
+    #[default]
+    CountsNot,
 }
 
 /// Whether an approval can hold for good. The digest stands for the same thing wherever it happens.
@@ -196,7 +210,13 @@ mod tests {
 
     fn approval(lasting: Lasting) -> Approval {
         let digest = Digest::new([7; 32]);
-        Approval { handle: "ab".repeat(16), digest, tool: "pay".into(), lasting }
+        Approval {
+            handle: "ab".repeat(16),
+            digest,
+            tool: "pay".into(),
+            lasting,
+            own: OwnYes::Counts,
+        }
     }
 
     #[test]

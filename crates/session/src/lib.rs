@@ -45,8 +45,8 @@ pub use people::{Person, Role};
 pub use reset::{Background, Expiry, Notify, ResetMode, ResetPolicy, expired};
 pub use rules::{Acks, AfterStop, Approvals, Approvers, Asking, Busy, Edits, Rules};
 pub use session::{
-    Answered, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase, Preferences,
-    Session, Speaker, TurnInHand, Verbosity, Waiting,
+    Answered, ApprovedHere, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase,
+    Preferences, Session, Speaker, TurnInHand, Verbosity, Waiting,
 };
 pub use step::Unsaid;
 pub use voice::{Aloud, Echo, Medium, Voice};

@@ -83,8 +83,8 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<Copies>,
     /// What was approved for as long as this life lasts, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub approved: Vec<Digest>,
+    #[serde(rename = "approved_here", default, skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<ApprovedHere>,
     /// What the next turn has to know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
@@ -114,6 +114,15 @@ pub struct Session {
     /// What applies to it; from the configuration, not from storage.
     #[serde(skip)]
     pub rules: Arc<Rules>,
+}
+
+/// Something that was approved for as long as a conversation lasts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovedHere {
+    /// What exactly.
+    pub digest: Digest,
+    /// Who said so.
+    pub by: SenderId,
 }
 
 pub(crate) fn is_unknown(standing: &Standing) -> bool {

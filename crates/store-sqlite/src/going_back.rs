@@ -207,7 +207,7 @@ fn close_books(
 /// Takes back every yes that a session holds.
 fn lapse_sessions(conn: &Connection, went: &mut WentBack) -> Result<(), StoreError> {
     let sql = "SELECT conversation FROM session
-         WHERE restless > 0 OR instr(session, '\"approved\":[') > 0";
+         WHERE restless > 0 OR instr(session, '\"approved_here\":[') > 0";
     let conversations = all(conn, sql, [], |row| row.get::<_, i64>(0))?;
     for conversation in conversations {
         let sql = "SELECT session FROM session WHERE conversation = ?";

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_model::{
-    Approval, CallId, Capabilities, ChoiceId, Choices, Digest, InboundKind, Lasting, Question,
-    SenderId, Typing,
+    AccountId, Approval, CallId, Capabilities, ChoiceId, Choices, Digest, InboundKind, Lasting,
+    OwnYes, Question, SenderId, Typing,
 };
 use talaria_platform::SendError;
 use talaria_session::{Access, Approvals, Approvers, GroupSessions, Scope, Tiers};
@@ -28,6 +28,7 @@ fn question() -> Question {
         digest: Digest::new([1; 32]),
         tool: "pay".into(),
         lasting: Lasting::Possible(Digest::new([2; 32])),
+        own: OwnYes::CountsNot,
     };
     Question {
         call: CallId::literal("call"),
@@ -174,6 +175,25 @@ fn what_cannot_be_looked_up_is_asked_about() {
         life.vendor.say("alice", "home", "once more");
         assert_eq!(life.texts("home", 4).await[3], "May I pay?");
     });
+}
+
+#[test]
+fn what_somebody_approved_lasts_only_as_long_as_they_may_approve() {
+    for (consent, asked_for) in [("session", "Session"), ("always", "Always")] {
+        world(BUTTONS).live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.texts("home", 1).await;
+            life.vendor.press("alice", "home", &choice(consent));
+            life.texts("home", 3).await;
+            life.vendor.say("alice", "home", "once more");
+            let texts = life.texts("home", 4).await;
+            assert!(texts[3].contains(asked_for), "{texts:?}");
+            // She is heard like everybody, and approves nothing any more.
+            life.gateway.set_access(&AccountId::literal("main"), Access::everyone());
+            life.vendor.say("alice", "home", "and again");
+            assert_eq!(life.texts("home", 5).await[4], "May I pay?", "{consent}");
+        });
+    }
 }
 
 /// Bob is the administrator of groups.

@@ -446,3 +446,24 @@ fn a_role_narrows_the_tools_of_a_turn_and_what_is_taken_away_is_gone_at_once() {
         assert_eq!(life.texts("home", 4).await[3], "(false, false)");
     });
 }
+
+#[test]
+fn whoever_is_put_out_while_they_are_answered_has_no_tools_from_then_on() {
+    let gate = Arc::new(Semaphore::new(0));
+    let opened = gate.clone();
+    let mut world = World::new(SIMPLE).with_agent(agent(move |stage| {
+        let gate = opened.clone();
+        async move {
+            stage.emit(stepped(&format!("{}", stage.turn.tools.permits("pay")))).await;
+            gate.acquire().await.unwrap().forget();
+            stage.emit(answered(&format!("{}", stage.turn.tools.permits("pay")))).await;
+        }
+    }));
+    world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
+    world.live(async |life| {
+        assert_eq!(say(life, "alice", "hello").await, "true");
+        life.gateway.set_access(&AccountId::literal("main"), Access::closed());
+        gate.add_permits(1);
+        assert_eq!(life.texts("home", 2).await[1], "false", "what was begun is finished without");
+    });
+}

@@ -2,8 +2,8 @@
 //! people are shown of the outcome.
 
 use talaria_model::{
-    Answer, Approval, Consent, Content, EntryBody, Grant, Lasting, OutboundId, Question, Sender,
-    Verdict,
+    Answer, Approval, Consent, Content, EntryBody, Grant, Lasting, OutboundId, OwnYes, Question,
+    Sender, SenderId, Verdict,
 };
 
 use super::Step;
@@ -12,7 +12,7 @@ use crate::Closed;
 use crate::access::{Deed, Whose};
 use crate::event::{Attest, Attested, Effect, Replacement};
 use crate::rules::Asking;
-use crate::session::{Phase, TurnInHand, Waiting};
+use crate::session::{ApprovedHere, Phase, TurnInHand, Waiting};
 
 /// How much may be approved for the rest of a conversation. The oldest goes first.
 const MOST_APPROVED: usize = 64;
@@ -38,9 +38,7 @@ impl Step<'_> {
         match self.session.rules.approvals.asking {
             Asking::Refuses => Some(denied("the operator does not let it be done")),
             Asking::Never => Some(approved(Consent::Once)),
-            Asking::Asks if self.session.approved.contains(&approval.digest) => {
-                Some(approved(Consent::Session))
-            }
+            Asking::Asks if self.is_approved_here(approval) => Some(approved(Consent::Session)),
             Asking::Asks if matches!(approval.lasting, Lasting::Granted(_)) => {
                 Some(approved(Consent::Always))
             }
@@ -49,6 +47,14 @@ impl Step<'_> {
             }
             Asking::Asks => None,
         }
+    }
+
+    /// Whether it was approved for the rest of the conversation by somebody whose yes still counts.
+    fn is_approved_here(&self, approval: &Approval) -> bool {
+        let requester = self.session.hand().map(|hand| &hand.from.id);
+        let counts = |by: &SenderId| approval.own == OwnYes::Counts || Some(by) != requester;
+        let mut approved = self.session.approved.iter();
+        approved.any(|here| here.digest == approval.digest && counts(&here.by))
     }
 
     /// Words to an approval. Only what can mean nothing else is a yes: everything that is no answer is a
@@ -110,7 +116,7 @@ impl Step<'_> {
             Verdict::Approve(consent) => {
                 match (consent, approval.lasting) {
                     (Consent::Once, _) => {}
-                    (Consent::Session, _) => self.approve_here(&approval),
+                    (Consent::Session, _) => self.approve_here(&approval, who.clone()),
                     (Consent::Always, Lasting::Possible(digest) | Lasting::Granted(digest)) => {
                         self.effects.push(Effect::Grant(Box::new(Grant {
                             digest,
@@ -143,11 +149,12 @@ impl Step<'_> {
         self.resume(answer, Vec::new());
     }
 
-    fn approve_here(&mut self, approval: &Approval) {
+    fn approve_here(&mut self, approval: &Approval, by: SenderId) {
         let approved = &mut self.session.approved;
-        approved.retain(|digest| *digest != approval.digest);
+        let digest = approval.digest;
+        approved.retain(|here| here.digest != digest || here.by != by);
         approved.drain(..(approved.len() + 1).saturating_sub(MOST_APPROVED));
-        approved.push(approval.digest);
+        approved.push(ApprovedHere { digest, by });
     }
 
     /// Keeps a record of an approval.

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use talaria_model::{
-    Answer, Approval, CallId, Consent, Digest, Lasting, Question, Sender, SenderId, Word,
+    AgentEvent, Answer, Approval, CallId, Consent, Digest, Lasting, OwnYes, Question, Sender,
+    SenderId, Word,
 };
 
 use super::{Talk, check, posted, print, printed, quiet, rules_with};
-use crate::{Access, Approvals, Approvers, Asking, Effect, Phase, RoomRules, Tiers};
+use crate::{Access, Approvals, Approvers, Asking, Effect, Event, Phase, RoomRules, Tiers};
 
 pub(super) const HANDLE: &str = "0123456789abcdef0123456789abcdef";
 
@@ -25,8 +26,8 @@ pub(super) fn question(words: &str) -> Question {
         Some('!') => Lasting::Granted(digest(100 + number)),
         _ => Lasting::Possible(digest(100 + number)),
     };
-    let approval =
-        Approval { handle: HANDLE.into(), digest: digest(number), tool: "pay".into(), lasting };
+    let (handle, tool) = (HANDLE.into(), "pay".into());
+    let approval = Approval { handle, digest: digest(number), tool, lasting, own: OwnYes::Counts };
     Question {
         call: CallId::literal("call"),
         text: format!("May I pay {words}?"),
@@ -266,6 +267,23 @@ fn once_is_once() {
         "alice: hello / agent: begs 7 / alice: yes / agent: calls call / agent: returns call",
     );
     assert_eq!(told(&talk.line("agent: begs 7")), None);
+}
+
+#[test]
+fn what_was_approved_for_the_conversation_counts_as_long_as_who_said_so_may() {
+    for (approves, stands) in [("alice", false), ("bob", true)] {
+        let mut talk = by(Approvers::Both, &["bob"]);
+        talk.play("alice: hello / agent: begs 7");
+        talk.play(&format!("{approves}: /approve session / agent: returns call"));
+        assert_eq!(told(&talk.line("agent: begs 7")), approved(Consent::Session));
+        talk.line("agent: returns call");
+        let mut question = question("7");
+        question.approval.as_mut().unwrap().own = OwnYes::CountsNot;
+        let turn = talk.session.hand().unwrap().turn.clone();
+        let event = AgentEvent::Asked(question);
+        let effects = talk.tell(Event::Agent { turn, event });
+        assert_eq!(told(&effects).is_some(), stands, "approved by {approves}");
+    }
 }
 
 #[test]

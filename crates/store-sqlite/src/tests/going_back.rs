@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use talaria_model::{
-    Approval, CallId, Digest, Grant, Lasting, Question, Sender, SenderId, Timestamp,
+    Approval, CallId, Digest, Grant, Lasting, OwnYes, Question, Sender, SenderId, Timestamp,
 };
 use talaria_session::pairing::{Chance, GuestBook, Refusal};
-use talaria_session::{Ended, Phase, Reach, Session, SessionKey, Strangers};
+use talaria_session::{ApprovedHere, Ended, Phase, Reach, Session, SessionKey, Strangers};
 use talaria_store::{
     AuditDeed, AuditRow, Audited, Commit, GuestChange, ParcelState, Store, Swap, broken_at,
 };
@@ -138,6 +138,7 @@ fn asking(key: &SessionKey) -> Session {
         digest: Digest::new([1; 32]),
         tool: "pay".into(),
         lasting: Lasting::Never,
+        own: OwnYes::Counts,
     };
     session.phase = Phase::Asking {
         hand: hand(&session),
@@ -179,7 +180,9 @@ async fn no_code_and_no_yes_that_is_open_in_a_copy_counts() {
         .expect("issues");
     let asks = asking(&key("bot", "asks"));
     let mut allows = session(&key("bot", "allows"));
-    allows.approved = vec![Digest::new([2; 32]), Digest::new([3; 32])];
+    let by = SenderId::literal("ann");
+    let here = |number| ApprovedHere { digest: Digest::new([number; 32]), by: by.clone() };
+    allows.approved = vec![here(2), here(3)];
     for session in [&asks, &allows] {
         place.store.commit(Commit::of(session.clone(), at(1))).await.expect("commits");
     }
