@@ -6,7 +6,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use talaria_model::{Address, AgentEvent, Failure, Sender, Standing, Timestamp, TurnId, Used};
+use talaria_model::{
+    Address, AgentEvent, Failure, Sender, Standing, Timestamp, TurnId, Used, Word,
+};
 use talaria_session::budget::{Bounds, Budget, BudgetOf, Day, Need, Payer, Spent, begins_anew};
 use talaria_session::{Authority, Effect, Event, Rules, Session, TurnInHand};
 use talaria_store::{Spending, StoreError};
@@ -246,6 +248,32 @@ fn used(event: &AgentEvent) -> Option<Used> {
 /// The turn that reports to have used something.
 pub(crate) fn spender(event: &Event) -> Option<TurnId> {
     reported(event).map(|(turn, _)| turn.clone())
+}
+
+/// What a session hears instead of something said that would steer a turn, where the one who said it has no
+/// message left. What steers is counted when the turn takes it up, so what waits for that counts here.
+pub(crate) async fn unaffordable(
+    shared: &Shared,
+    before: Option<&Session>,
+    event: &Event,
+    effects: &[Effect],
+) -> Result<Option<Event>, StoreError> {
+    let steers = |effect: &Effect| matches!(effect, Effect::Tell { word: Word::Steer(_), .. });
+    let rows = match event {
+        Event::Arrived { seq, inbound, .. } => vec![(*seq, inbound.clone())],
+        Event::Together { rows, .. } => rows.clone(),
+        _ => return Ok(None),
+    };
+    let Some((session, hand)) = before.and_then(|session| Some((session, session.hand()?))) else {
+        return Ok(None);
+    };
+    if !effects.iter().any(steers) {
+        return Ok(None);
+    }
+    let tab = Tab::of(shared, session, hand, shared.clock.now());
+    let waiting: Vec<Spending> = tab.rows(Spent::messages(hand.steers.len() as u64)).collect();
+    let why = tab.used_up(shared, Need::Begin, &waiting).await?;
+    Ok(why.map(|why| Event::Unaffordable { rows, why }))
 }
 
 /// Why a turn that goes on must not, in words for the person; none if it may.

@@ -58,6 +58,13 @@ pub enum Event {
     },
     /// Another session of the same conversation reports.
     Passed(Passed),
+    /// Somebody said something for which there is nothing left: it is not answered, and they are told why.
+    Unaffordable {
+        /// What they said.
+        rows: Vec<(Seq, Inbound)>,
+        /// In words for them.
+        why: String,
+    },
     /// Something was said in the chat of this session because somebody had asked for it in another one.
     /// Nothing is lost if it never hears of it.
     Sent(Box<Outbound>),

@@ -26,6 +26,7 @@ pub(super) fn refused(event: &Event) -> Option<(Vec<Seq>, &'static str)> {
         Event::Agent { .. }
         | Event::Told { .. }
         | Event::Barred { .. }
+        | Event::Unaffordable { .. }
         | Event::Passed(_)
         | Event::Sent(_)
         | Event::PutAway
@@ -50,6 +51,7 @@ pub(super) fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
         Event::Agent { .. }
         | Event::Told { .. }
         | Event::Barred { .. }
+        | Event::Unaffordable { .. }
         | Event::Passed(_)
         | Event::Sent(_)
         | Event::PutAway
@@ -68,7 +70,9 @@ pub(super) fn place_of(event: &Event) -> Option<&Address> {
         Event::Arrived { inbound, .. } | Event::Stumbled { over: Some((_, inbound)) } => {
             Some(&inbound.to)
         }
-        Event::Together { rows, .. } => rows.first().map(|(_, inbound)| &inbound.to),
+        Event::Together { rows, .. } | Event::Unaffordable { rows, .. } => {
+            rows.first().map(|(_, inbound)| &inbound.to)
+        }
         Event::Sent(outbound) => Some(&outbound.to),
         _ => None,
     }

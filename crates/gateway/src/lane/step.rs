@@ -13,6 +13,7 @@ use talaria_store::{Commit, Owner, StoreError};
 use super::Beginning;
 use super::driver::Driver;
 use super::events::{place_of, stumbled};
+use crate::backoff::Backoff;
 use crate::delivery::{shows_words, withdrawal};
 use crate::memory::Change;
 use crate::preview::Past;
@@ -75,14 +76,25 @@ impl Driver {
                     continue;
                 }
             };
+            let shared = self.shared.clone();
+            let instead = spending::unaffordable(&shared, self.session.as_ref(), &event, &effects);
+            match instead.await {
+                Ok(None) => {}
+                Ok(Some(instead)) => {
+                    event = instead;
+                    continue;
+                }
+                Err(error) => {
+                    self.rest(&mut backoff, &error).await;
+                    continue;
+                }
+            }
             let used = spending::reported(&event).or_else(|| spending::left(&effects, untold));
             let bill = Bill::of(&self.shared, self.session.as_ref(), used, &next, &effects, now);
-            let shared = self.shared.clone();
             let Settled { rows, refused, counters } = match bill.settle(&shared).await {
                 Ok(settled) => settled,
                 Err(error) => {
-                    tracing::warn!(session = %self.lane.key, %error, "what was spent cannot be read");
-                    self.shared.clock.sleep(backoff.next()).await;
+                    self.rest(&mut backoff, &error).await;
                     continue;
                 }
             };
@@ -125,6 +137,12 @@ impl Driver {
             }
         }
         self.session.as_ref().and_then(Session::hand).map(|hand| hand.delivery)
+    }
+
+    /// Waits before the store is asked again what was spent.
+    async fn rest(&self, backoff: &mut Backoff, error: &StoreError) {
+        tracing::warn!(session = %self.lane.key, %error, "what was spent cannot be read");
+        self.shared.clock.sleep(backoff.next()).await;
     }
 
     /// Makes a step durable. A turn that begins with it does not wait for the disk: its agent begins to

@@ -225,6 +225,42 @@ fn whoever_breaks_every_answer_off_pays_for_what_was_written() {
     }
 }
 
+/// Takes up whatever it is told until somebody says that this is all.
+fn taking_up() -> Arc<dyn Agent> {
+    agent(|mut stage| async move {
+        let mut heard = 0;
+        loop {
+            if let Word::Steer(steer) = stage.hear().await {
+                stage.took(vec![steer.seq]).await;
+                heard += 1;
+                if steer.message.text == "that is all" {
+                    return stage.emit(answered(&format!("heard {heard}"))).await;
+                }
+            }
+        }
+    })
+}
+
+#[test]
+fn what_steers_a_turn_is_a_message_too() {
+    for how in ["", "/steer "] {
+        let mut world = guests(messages(3)).with_agent(taking_up());
+        world.rules.busy = if how.is_empty() { Busy::Steer } else { Busy::Queue };
+        world.live(async |life| {
+            for text in ["work", "and this", "and that", "and more", "and more"] {
+                let command = if text == "work" { "" } else { how };
+                life.vendor.say("alice", "home", &format!("{command}{text}"));
+                life.pass(Duration::from_secs(40)).await;
+            }
+            let texts = life.vendor.texts("home");
+            let refused = "Your budget of 3 messages a day is used up: 3 today.";
+            let refusals = texts.iter().filter(|text| text.starts_with(refused)).count();
+            assert_eq!(refusals, 2, "{how:?} {texts:?}");
+            assert_eq!(spent(life, &sender("alice")).await.messages, 3, "{how:?}");
+        });
+    }
+}
+
 #[test]
 fn the_last_message_is_answered_to_its_end() {
     let mut world = guests(messages(1)).with_agent(agent(|stage| async move {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    Address, Addressed, Edition, Inbound, InboundKind, Message, Overheard, Sender, Seq, Standing,
+    Address, Addressed, Because, Edition, Inbound, InboundKind, Message, Overheard, Sender, Seq,
+    Standing,
 };
 
 use super::Step;
@@ -90,6 +91,24 @@ impl Step<'_> {
             } else {
                 self.session.waiting.push_back(said);
             }
+        }
+    }
+
+    /// What was said is not answered, because nothing is left for it. They are told once.
+    pub(super) fn unaffordable(&mut self, rows: Vec<(Seq, Inbound)>, why: &str) {
+        let mut told = None;
+        for (seq, inbound) in rows {
+            self.session.at = inbound.to.clone();
+            self.close(seq, Closed::Ignored("nothing is left of a budget"));
+            if let InboundKind::Said(message) | InboundKind::Edited(message) = inbound.kind {
+                let Inbound { from, to, source, .. } = inbound;
+                told = Some(from.clone());
+                self.aside(waiting(seq, from, to, source.standing, message));
+            }
+        }
+        if let Some(from) = told {
+            self.whisper(&from, why);
+            self.because(Because::OverBudget);
         }
     }
 

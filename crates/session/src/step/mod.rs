@@ -85,6 +85,7 @@ impl Step<'_> {
                 self.arrived_together(rows);
             }
             Event::Barred { rows, why } => self.bar(&rows, why),
+            Event::Unaffordable { rows, why } => self.unaffordable(rows, &why),
             Event::Agent { turn, event } => {
                 // Late words from a turn that is over change nothing.
                 if self.session.hand().is_some_and(|hand| hand.turn == turn) {
