@@ -72,7 +72,8 @@ impl Tab {
         rules: Arc<Rules>,
         now: Timestamp,
     ) -> Self {
-        let account = shared.accounts.get(&to.account);
+        // One that is taken out for a moment has the budgets that it had.
+        let account = shared.accounts.known(&to.account);
         let by = account
             .map_or_else(Authority::none, |account| account.authority_in(from, to, standing));
         let own = match &by.person {

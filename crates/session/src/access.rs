@@ -301,7 +301,7 @@ impl Authority {
             rule: Rule::None,
             tiers: Arc::default(),
             person: None,
-            bounds: Bounds::NONE,
+            bounds: Bounds::NOTHING,
         }
     }
 

@@ -177,6 +177,9 @@ impl Budget {
     /// No limit.
     pub const NONE: Self = Self { messages: None, tokens: None, micros: None };
 
+    /// Nothing at all may be spent.
+    pub const NOTHING: Self = Self { messages: Some(0), tokens: Some(0), micros: Some(0) };
+
     /// Whether it limits nothing.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
@@ -268,6 +271,9 @@ pub struct Bounds {
 impl Bounds {
     /// No limit.
     pub const NONE: Self = Self { own: Budget::NONE, chat: Budget::NONE };
+
+    /// Nothing at all may be spent.
+    pub const NOTHING: Self = Self { own: Budget::NOTHING, chat: Budget::NOTHING };
 
     /// Whether nothing is limited.
     pub fn is_none(&self) -> bool {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::budget::{Need, Spent};
 use crate::people::Role;
 use crate::tests::said;
 use proptest::prelude::*;
@@ -526,6 +527,20 @@ proptest! {
             prop_assert!(may(&after) || !may(&before));
             let granted = named.contains(&sender.id) && after.may(Deed::Speak);
             prop_assert!(may(&before) || !may(&after) || granted);
+        }
+    }
+}
+
+#[test]
+fn nobodys_authority_is_nothing_whatever_is_asked_of_it() {
+    let nobody = Authority::none();
+    for deed in Deed::ALL {
+        assert_eq!(nobody.permits(deed), Permission::Refused, "{deed:?}");
+    }
+    assert!(!nobody.may_give("help", Who::Anyone) && !nobody.may_send_to("anywhere"));
+    for budget in [nobody.bounds.own, nobody.bounds.chat] {
+        for need in [Need::Begin, Need::GoOn] {
+            assert!(budget.used_up(&Spent::default(), need).is_some(), "{need:?}");
         }
     }
 }
