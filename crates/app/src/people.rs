@@ -137,11 +137,14 @@ pub(crate) fn unpriced(config: &Config, chain: &Chain) -> Option<String> {
     let usual = [("person", of.person), ("guest", of.guest), ("chat", of.chat)];
     let usual = usual.map(|(who, budget)| (format!("budgets.{who}.cost"), budget));
     let (path, _) = usual.into_iter().chain(roles).find(|(_, budget)| budget.cost.is_some())?;
-    let settings = &chain.first.settings;
-    (settings.pricing == Pricing::Unknown).then(|| {
-        let model = format!("{}/{}", settings.provider, settings.model);
+    let chosen = std::iter::once(&chain.first).chain(&chain.then).map(|chosen| &chosen.settings);
+    let unpriced = chosen.filter(|settings| settings.pricing == Pricing::Unknown);
+    let models: Vec<String> =
+        unpriced.map(|settings| format!("{}/{}", settings.provider, settings.model)).collect();
+    (!models.is_empty()).then(|| {
+        let models = models.join(" or ");
         format!(
-            "{path}: limits nothing while {model} answers, because nobody knows what that costs; say so in \
+            "{path}: limits nothing while {models} answers, because nobody knows what that costs; say so in \
              prices, or limit tokens"
         )
     })
@@ -151,6 +154,7 @@ pub(crate) fn unpriced(config: &Config, chain: &Chain) -> Option<String> {
 mod tests {
     use super::*;
     use talaria_config::Sources;
+    use talaria_providers::{Chosen, Settings, Why, Wire};
 
     fn loaded(yaml: &str) -> Loaded {
         let sources = Sources::default().with_config(yaml);
@@ -186,6 +190,32 @@ accounts: {bench: {platform: loopback, address: '127.0.0.1:1', allow: ['7', '9']
         assert_eq!(budget_of(config, None), Budget { tokens: Some(10), ..Budget::NONE });
         assert_eq!(budgets(config).guest, Budget { messages: Some(1), ..Budget::NONE });
         assert!(budgets(config).chat.is_none());
+    }
+
+    #[test]
+    fn a_limit_in_dollars_names_every_model_of_the_chain_that_has_no_price() {
+        let chosen = |model: &str, pricing| Chosen {
+            wire: Wire::OpenAi,
+            settings: Settings {
+                provider: "mine".into(),
+                model: model.into(),
+                pricing,
+                ..Settings::default()
+            },
+            why: Why::Configured,
+        };
+        let told = |first, second| {
+            let then = vec![chosen("b", second), chosen("c", Pricing::Free)];
+            let chain = Chain { first: chosen("a", first), then };
+            unpriced(loaded(FAMILY).config(), &chain)
+                .map(|told| told.split(" answers,").next().unwrap_or_default().to_owned())
+        };
+        let told_of =
+            |models: &str| Some(format!("roles.family.budget.cost: limits nothing while {models}"));
+        assert_eq!(told(Pricing::Free, Pricing::Free), None);
+        assert_eq!(told(Pricing::Unknown, Pricing::Free), told_of("mine/a"));
+        assert_eq!(told(Pricing::Free, Pricing::Unknown), told_of("mine/b"));
+        assert_eq!(told(Pricing::Unknown, Pricing::Unknown), told_of("mine/a or mine/b"));
     }
 
     #[test]
