@@ -44,6 +44,49 @@ impl Discretion {
         }
     }
 
+    /// Mends what is recorded of a call. It is made with what the model wrote; only what is made again after a
+    /// restart is made with this.
+    fn mend_json(&self, text: &mut String) {
+        let Ok(mut value) = serde_json::from_str::<Value>(text) else { return self.mend(text) };
+        if self.mend_value(&mut value) {
+            *text = value.to_string();
+        }
+    }
+
+    /// Whether anything in it had to be mended.
+    fn mend_value(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => match self.clean(text) {
+                Cow::Owned(clean) if clean != *text => {
+                    *text = clean;
+                    true
+                }
+                _ => false,
+            },
+            Value::Array(items) => {
+                items.iter_mut().fold(false, |changed, item| self.mend_value(item) | changed)
+            }
+            Value::Object(fields) => {
+                let mut changed = false;
+                for (mut name, mut field) in std::mem::take(fields) {
+                    changed |= self.mend_value(&mut field);
+                    if let Cow::Owned(clean) = self.clean(&name) {
+                        changed |= clean != name;
+                        name = clean;
+                    }
+                    fields.insert(name, field);
+                }
+                changed
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// Forgets thoughts with a secret in them. A provider wants them as it wrote them or not at all.
+    fn drop_tainted(&self, thoughts: &mut Option<String>) {
+        thoughts.take_if(|thoughts| *self.clean(thoughts) != **thoughts);
+    }
+
     /// What may be seen of an answer that is still being written.
     fn mended(&self, preview: &Preview) -> Preview {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -171,9 +214,16 @@ impl Listening {
 
 fn mend(event: &mut AgentEvent, discretion: &Discretion) {
     match event {
-        AgentEvent::Stepped { text, .. }
-        | AgentEvent::Finished { text, .. }
-        | AgentEvent::Compressed { text, .. } => discretion.mend(text),
+        AgentEvent::Stepped { text, calls, reasoning, .. } => {
+            discretion.mend(text);
+            calls.iter_mut().for_each(|call| discretion.mend_json(&mut call.arguments));
+            discretion.drop_tainted(reasoning);
+        }
+        AgentEvent::Finished { text, reasoning, .. } => {
+            discretion.mend(text);
+            discretion.drop_tainted(reasoning);
+        }
+        AgentEvent::Compressed { text, .. } => discretion.mend(text),
         AgentEvent::Called { output, sends, .. } => {
             discretion.mend(output);
             sends.iter_mut().for_each(|sending| discretion.mend(&mut sending.text));
@@ -197,7 +247,7 @@ mod tests {
     use talaria_config::{Sources, load};
     use talaria_model::{
         AccountId, Address, Chat, ChatId, ChatKind, Cost, Sender, SenderId, Sending, SessionId,
-        TurnId, Usage,
+        ToolCall, TurnId, Usage,
     };
 
     const CANARY: &str = "canary-5d41402abc4b2a76";
@@ -321,6 +371,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_recorded_of_calls_and_thoughts_has_no_secret_in_it() {
+        let discretion = discretion();
+        let (usage, cost) = (Usage::default(), Cost::FREE);
+        let call = |arguments: String| ToolCall {
+            id: CallId::literal("c1"),
+            tool: "run_program".into(),
+            arguments,
+        };
+        let whole = r#"{"b": [1, "as it was"],  "a": null}"#;
+        let leaks = format!(r#"{{"args": ["-H", "token: {CANARY}"], "{CANARY}": 1}}"#);
+        let calls = vec![call(whole.into()), call(leaks), call(format!("{CANARY} is no JSON"))];
+        let reasoning = Some(format!("the key is {CANARY}, I think"));
+        let (text, files) = (String::new(), vec![]);
+        let mut event = AgentEvent::Stepped { text, files, calls, reasoning, usage, cost };
+        mend(&mut event, &discretion);
+        let AgentEvent::Stepped { calls, reasoning, .. } = &event else { panic!("{event:?}") };
+        assert_eq!(calls[0].arguments, whole, "byte for byte");
+        assert_eq!(calls[1].arguments, r#"{"args":["-H","token: (hidden)"],"(hidden)":1}"#);
+        assert_eq!(calls[2].arguments, "(hidden) is no JSON");
+        assert_eq!(*reasoning, None, "as it was written, or not at all");
+        let reasoning = Some("nothing secret".to_owned());
+        let text = "done".to_owned();
+        let mut event = AgentEvent::Finished { text, files: vec![], reasoning, usage, cost };
+        let before = event.clone();
+        mend(&mut event, &discretion);
+        assert_eq!(event, before);
+    }
+
+    #[test]
     fn no_event_of_an_agent_has_a_secret_in_its_words() {
         let discretion = discretion();
         let text = || format!("well, {CANARY}!");
@@ -330,7 +409,7 @@ mod tests {
                 text: text(),
                 files: vec![],
                 calls: vec![],
-                reasoning: None,
+                reasoning: Some(text()),
                 usage,
                 cost,
             },
@@ -350,7 +429,13 @@ mod tests {
             },
             AgentEvent::Compressed { after: 0, upto: 1, text: text(), usage, cost },
             AgentEvent::NotCompressed { why: text(), usage, cost },
-            AgentEvent::Finished { text: text(), files: vec![], reasoning: None, usage, cost },
+            AgentEvent::Finished {
+                text: text(),
+                files: vec![],
+                reasoning: Some(text()),
+                usage,
+                cost,
+            },
             AgentEvent::Failed { failure: Failure::Model(text()), said: text(), usage, cost },
         ] {
             mend(&mut event, &discretion);
