@@ -68,6 +68,13 @@ pub enum Event {
     /// Something was said in the chat of this session because somebody had asked for it in another one.
     /// Nothing is lost if it never hears of it.
     Sent(Box<Outbound>),
+    /// Something that this session said in another chat will never arrive. Nothing but a word is lost if it never hears of it.
+    Lost {
+        /// Where it was to arrive.
+        to: Address,
+        /// Why it does not.
+        reason: String,
+    },
     /// What belonged to this life was put away because `Session::expired` said that it is over, or
     /// because putting it away went wrong three times.
     PutAway,

@@ -296,6 +296,13 @@ pub(crate) fn sent_note(text: &str) -> String {
     )
 }
 
+/// What a turn is told when something did not arrive that an earlier one had sent to another chat.
+pub(crate) fn lost_note() -> String {
+    "Since your last answer it has turned out that a message which you sent to another chat did not arrive there. The \
+     person was told."
+        .to_owned()
+}
+
 /// What the first turn of a conversation is told whose chat has skills of its own.
 pub(crate) fn skills_note(skills: &[String]) -> Option<String> {
     let names = skills.iter().take(MOST_SKILLS).map(|skill| display(skill));

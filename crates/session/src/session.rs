@@ -82,6 +82,9 @@ pub struct Session {
     /// How many copies were made under each title, over all lives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<Copies>,
+    /// Whether a message to another chat did not arrive since the last turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
     /// What was approved for as long as this life lasts, oldest first.
     #[serde(rename = "approved_here", default, skip_serializing_if = "Vec::is_empty")]
     pub approved: Vec<ApprovedHere>,
@@ -508,6 +511,7 @@ impl Session {
             marks: Vec::new(),
             channel_prompt: None,
             copies: Vec::new(),
+            lost: false,
             approved: Vec::new(),
             note: None,
             overheard: Vec::new(),

@@ -13,7 +13,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_model::{Act, Capabilities, MessageId, Outbound, OutboundId, Receipt, Timestamp};
+use talaria_model::{
+    Act, Capabilities, MessageId, Outbound, OutboundId, Receipt, SessionId, Timestamp,
+};
 use talaria_platform::{Outgoing, SendError, lower};
 use talaria_store::{Parcel, Settlement, StoreError};
 
@@ -52,6 +54,7 @@ pub(crate) async fn run(shared: Arc<Shared>, chat: Arc<Chat>) {
         marked: None,
         absent: None,
         struck: None,
+        lost: None,
         visible: HashMap::new(),
         typed: None,
         shared,
@@ -95,6 +98,8 @@ struct Courier {
     absent: Option<OutboundId>,
     /// The parcel at hand, and how often we were asked to wait with changing its preview into it.
     struck: Option<(OutboundId, u32)>,
+    /// What was said last that will never arrive, and whose session knows.
+    lost: Option<(SessionId, u32)>,
     /// Previews that people see and that no answer has replaced yet. Several people can be answered
     /// in one chat at the same time.
     visible: HashMap<OutboundId, Visible>,

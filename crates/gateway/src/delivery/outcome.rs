@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use talaria_model::{Act, Edits, Idempotency};
+use talaria_model::{Act, Edits, Idempotency, OutboundId};
 use talaria_platform::{Fate, SendError};
+use talaria_session::{Event, SessionKey};
 use talaria_store::{Parcel, ParcelState, Settlement, StoreError};
 
 use super::Courier;
@@ -107,8 +108,42 @@ impl Courier {
             return self.settle(parcel, Settlement::Delivered(receipt)).await;
         }
         tracing::warn!(outbound = %id, ?settlement, "never delivered");
+        let reason = match &settlement {
+            Settlement::Undeliverable { reason } | Settlement::Abandoned { reason } => {
+                reason.clone()
+            }
+            _ => "nobody knows why".to_owned(),
+        };
         self.settle(parcel, settlement).await;
         self.shared.owed.add(self.chat.to.clone());
+        self.tell_who_said_it(id, reason).await;
+    }
+
+    /// Tells the session that said something in another chat than its own that it will never arrive, once for
+    /// all its parts. Those who are here are told anyway.
+    async fn tell_who_said_it(&mut self, id: &OutboundId, reason: String) {
+        let delivery = (id.session.clone(), id.delivery);
+        if self.lost.replace(delivery.clone()) == Some(delivery) {
+            return;
+        }
+        let to = self.chat.to.clone();
+        match self.said_elsewhere(id).await {
+            Ok(Some(key)) => crate::lanes::tell(&self.shared, key, Event::Lost { to, reason }),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(outbound = %id, %error, "who said it cannot be looked up"),
+        }
+    }
+
+    /// The session that said something here, if its own chat is another one.
+    async fn said_elsewhere(&self, id: &OutboundId) -> Result<Option<SessionKey>, StoreError> {
+        // A pairing reply and a word to the operator are no session's.
+        let Some(life) = self.shared.store.life(&id.session).await? else { return Ok(None) };
+        let to = &self.chat.to;
+        let session = self.shared.store.load(&life.key).await?;
+        let is_elsewhere = session.is_some_and(|session| {
+            (&session.at.account, &session.at.chat.id) != (&to.account, &to.chat.id)
+        });
+        Ok(is_elsewhere.then_some(life.key))
     }
 
     /// Something has just arrived here, so people can be told what has not. One notice is for

@@ -29,6 +29,7 @@ pub(super) fn refused(event: &Event) -> Option<(Vec<Seq>, &'static str)> {
         | Event::Unaffordable { .. }
         | Event::Passed(_)
         | Event::Sent(_)
+        | Event::Lost { .. }
         | Event::PutAway
         | Event::Renamed { .. }
         | Event::Woke
@@ -54,6 +55,7 @@ pub(super) fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
         | Event::Unaffordable { .. }
         | Event::Passed(_)
         | Event::Sent(_)
+        | Event::Lost { .. }
         | Event::PutAway
         | Event::Renamed { .. }
         | Event::Woke

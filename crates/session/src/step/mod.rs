@@ -114,6 +114,7 @@ impl Step<'_> {
                 }
             }
             Event::Sent(outbound) => self.sent(*outbound),
+            Event::Lost { to, reason } => self.lost(&to, &reason),
             Event::Renamed { life, title } => {
                 if self.session.id == life {
                     self.session.title = shortened(&title, LONGEST_TITLE);

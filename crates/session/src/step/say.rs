@@ -1,8 +1,8 @@
 //! What is recorded and delivered.
 
 use talaria_model::{
-    Act, Because, Content, Entry, EntryBody, Notify, Outbound, OutboundId, Sender, SenderId,
-    SenderKind, Sending, TurnId,
+    Act, Address, Because, Content, Entry, EntryBody, Notify, Outbound, OutboundId, Sender,
+    SenderId, SenderKind, Sending, TurnId,
 };
 
 use super::Step;
@@ -20,6 +20,9 @@ pub(super) const LONGEST_TITLE: usize = 100;
 /// How much of what was said here for others a turn is told: the newest messages, and so much of each.
 const MOST_SENT: usize = 8;
 const LONGEST_SENT: usize = 500;
+
+/// How much is told of why something did not arrive.
+const LONGEST_REASON: usize = 200;
 
 impl Step<'_> {
     /// Delivers what the turn says, under the delivery that its preview already has.
@@ -106,6 +109,18 @@ impl Step<'_> {
         self.call_after(&text);
         let (choices, files) = (Vec::new(), Vec::new());
         self.record_in(None, EntryBody::Noticed { text, choices, files, sent: id });
+    }
+
+    /// Something did not arrive in another chat. Whoever asked for it hears of it here: nobody there may be able
+    /// to tell them.
+    pub(super) fn lost(&mut self, to: &Address, reason: &str) {
+        let reason = shortened(reason, LONGEST_REASON);
+        let Address { account, chat, .. } = to;
+        self.notice(format!(
+            "⚠️ A message that I was to send to another chat (`{account}/{}`) did not arrive: {reason}.",
+            chat.id
+        ));
+        self.session.lost = true;
     }
 
     /// What a person typed is not kept: these words stand in its place, here and in the journal.

@@ -14,7 +14,7 @@ use super::say::shortened;
 use super::words::shares_turn;
 use crate::event::{Effect, Passed, Start};
 use crate::heard::{
-    heard, interrupt_note, reset_note, resume_note, sent_note, skills_note, speaker,
+    heard, interrupt_note, lost_note, reset_note, resume_note, sent_note, skills_note, speaker,
 };
 use crate::life::{Activity, During, Happening, Life, ResetReason};
 use crate::reset::{Expiry, Notify};
@@ -191,7 +191,8 @@ impl Step<'_> {
         });
         let sent = std::mem::take(&mut self.session.sent);
         let of_sent = sent.iter().map(|text| sent_note(text));
-        of_life.into_iter().chain(of_turn).chain(of_sent).collect()
+        let of_lost = std::mem::take(&mut self.session.lost).then(lost_note);
+        of_life.into_iter().chain(of_turn).chain(of_sent).chain(of_lost).collect()
     }
 
     /// What was said becomes part of a turn.
