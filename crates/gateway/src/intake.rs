@@ -7,7 +7,7 @@ use futures::{StreamExt, stream};
 use talaria_model::{Addressed, Below, Inbound, InboundKind, SenderId, SenderKind, Timestamp};
 use talaria_platform::{Batch, Committed, Verdict};
 use talaria_session::pairing::Code;
-use talaria_session::{Attention, Authority, Chatter, Deed, Part, Rule, Session, SessionKey};
+use talaria_session::{Attention, Authority, Chatter, Deed, Part, Rule, SessionKey};
 use talaria_store::{Admitted, Delivered, JournalState, StoreError};
 
 use crate::accounts::ConnectedAccount;
@@ -157,14 +157,17 @@ async fn part(
     let is_for_us = |(of, inbound, state): &Judged| {
         *of == key && *state == JournalState::Unread && is_to_us(inbound)
     };
-    let is_awake = gate.chatter == Chatter::Ignored && shared.lanes.has(&key);
-    if is_awake || before.iter().flatten().any(is_for_us) {
+    if before.iter().flatten().any(is_for_us) {
         return Ok(Part::Taken);
     }
-    let session = shared.store.load(&key).await?;
-    // A session in which people were only overheard has begun no turn.
-    let has_part = |session: &Session| session.turns > 0 || gate.chatter == Chatter::Ignored;
-    Ok(if session.is_some_and(|session| has_part(&session)) { Part::Taken } else { Part::None })
+    let hears_only_us = gate.chatter == Chatter::Ignored;
+    let has_part = match shared.store.load(&key).await? {
+        // A session in which people were only overheard has begun no turn, and to one that only something
+        // was sent to nobody has spoken.
+        Some(session) => session.turns > 0 || hears_only_us && session.origin.is_some(),
+        None => hears_only_us && shared.lanes.has(&key),
+    };
+    Ok(if has_part { Part::Taken } else { Part::None })
 }
 
 /// Where an event belongs, whether it is let in, and whether it is answered. No row for one that is not
