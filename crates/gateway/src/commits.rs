@@ -1,6 +1,7 @@
 //! A step's effects as one write.
 
-use talaria_model::{Act, Consent, Content, Edits, Outbound, SenderId};
+use sha2::{Digest as _, Sha256};
+use talaria_model::{Act, Address, Consent, Content, Digest, Edits, Outbound, SenderId};
 use talaria_platform::lower;
 use talaria_session::{Attest, Attested, Closed, Effect, Replacement, Session};
 use talaria_store::{
@@ -41,7 +42,11 @@ pub(crate) fn of(shared: &Shared, next: &Session, effects: &[Effect]) -> Commit 
             }
             Effect::Branch { from, to, upto } => commit.branch = Some(Branch { from, to, upto }),
             Effect::Retire { past, why } => commit.retired = Some(Retirement { past: *past, why }),
-            Effect::Post(outbound) | Effect::Send(outbound) => {
+            Effect::Send(outbound) => {
+                commit.audited.extend(sent(next, &outbound));
+                commit.outbox.extend(parts(shared, outbound));
+            }
+            Effect::Post(outbound) => {
                 // Lowered here and not when it is sent, so that every part of an answer is durable,
                 // under its own id, in the commit that ends the turn.
                 commit.outbox.extend(parts(shared, outbound));
@@ -68,6 +73,20 @@ pub(crate) fn parts(shared: &Shared, outbound: Outbound) -> Vec<Outbound> {
     let mut parts = lower(outbound, &with_room_for_mark(can));
     replies.mark(&mut parts);
     parts
+}
+
+/// A row of the record: for whom, where to, and which words exactly, but not the words.
+fn sent(next: &Session, outbound: &Outbound) -> Option<Audited> {
+    let hand = next.hand()?;
+    let Act::Post(Content { text, .. }) = &outbound.act else { return None };
+    let Address { account, chat, .. } = &outbound.to;
+    let digest = Digest::new(Sha256::digest(text.as_bytes()).into());
+    Some(Audited {
+        actor: format!("{}:{}", hand.to.account, hand.from.id),
+        deed: AuditDeed::MessageSent,
+        subject: format!("{account}/{}", chat.id),
+        detail: format!("{} {digest}", outbound.id),
+    })
 }
 
 /// A row of the record: who, and what exactly by its digest, but not what was said.

@@ -46,6 +46,8 @@ pub enum AuditDeed {
     Denied,
     /// What was approved for good was taken back.
     ApprovalRevoked,
+    /// A message left for another chat than the one in which it was asked for.
+    MessageSent,
     /// Somebody has proved to be the operator.
     LoggedIn,
     /// Too many tried to and could not: they are not listened to for a while.
@@ -58,7 +60,7 @@ pub enum AuditDeed {
 
 impl AuditDeed {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::LetIn,
         Self::PutOut,
         Self::CodeIssued,
@@ -71,6 +73,7 @@ impl AuditDeed {
         Self::Approved,
         Self::Denied,
         Self::ApprovalRevoked,
+        Self::MessageSent,
         Self::LoggedIn,
         Self::LoginsRefused,
         Self::LoggedOut,
@@ -92,6 +95,7 @@ impl AuditDeed {
             Self::Approved => "approved",
             Self::Denied => "denied",
             Self::ApprovalRevoked => "approval_revoked",
+            Self::MessageSent => "message_sent",
             Self::LoggedIn => "logged_in",
             Self::LoginsRefused => "logins_refused",
             Self::LoggedOut => "logged_out",

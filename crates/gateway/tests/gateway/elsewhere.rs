@@ -8,12 +8,14 @@ use async_trait::async_trait;
 use talaria_agent::{Agent, AsksFirst, Destination, Home};
 use talaria_gateway::Steward;
 use talaria_model::{
-    AccountId, Address, AgentEvent, CallId, Capabilities, Entry, EntryBody, Ids, SenderId, Sending,
+    AccountId, Address, Addressed, AgentEvent, CallId, Capabilities, ChatKind, Entry, EntryBody,
+    Ids, InboundKind, Message, SenderId, Sending,
 };
+use talaria_platform::SendError;
 use talaria_session::{Access, GroupSessions, Pause, Person, Role, RoomRules, Scope, Tiers};
-use talaria_store::Store;
+use talaria_store::{AuditDeed, AuditRow, Audited, Store};
 
-use crate::world::{End, Hears, Life, SIMPLE, Vendor, World, agent, key, keyed};
+use crate::world::{Conduct, End, Hears, Life, SIMPLE, Vendor, World, agent, key, keyed};
 
 /// A process that knows where messages can be sent.
 #[derive(Default)]
@@ -230,6 +232,56 @@ fn where_each_person_has_a_conversation_of_their_own_none_is_begun_for_it() {
         assert_eq!(other.texts_at(&club), ["Dinner"]);
         let counts = life.disk.counts().await.unwrap();
         assert_eq!(counts.sessions, 1, "{counts:?}");
+    });
+}
+
+#[test]
+fn what_does_not_arrive_there_is_told_where_it_was_asked_for() {
+    let Scene { mut world, other, .. } = scene();
+    other.behaves(|_| Conduct::Refuses(SendError::Gone { reason: "thrown out".into() }));
+    world.live(async |life| {
+        says(life, "alice", "send Dinner").await;
+        let texts = life.vendor.texts("home");
+        let told = texts.iter().find(|text| text.contains("did not arrive"));
+        assert!(told.is_some_and(|told| told.contains("`other/family`")), "{texts:?}");
+        says(life, "alice", "and now?").await;
+        let texts = life.vendor.texts("home");
+        assert!(texts.last().unwrap().contains("did not arrive there"), "{texts:?}");
+    });
+}
+
+#[test]
+fn a_thread_that_was_only_written_to_is_none_that_we_have_a_part_in() {
+    let Scene { world, other, seen, post } = scene();
+    let mut thread = other.group("thread");
+    thread.chat.kind = ChatKind::Thread;
+    *post.named.lock().unwrap() = vec![place("thread", thread.clone())];
+    let mut world = world.with_agent(sending(thread.clone(), &seen));
+    world.live(async |life| {
+        let says_there = async |text: &str, addressed| {
+            let message = Message { text: text.into(), addressed, ..Message::default() };
+            other.does("zoe", thread.clone(), InboundKind::Said(message));
+            life.quiet().await;
+            other.texts_at(&thread).len()
+        };
+        says(life, "alice", "send Dinner").await;
+        assert_eq!(says_there("nice", Addressed::ToOthers).await, 1, "nobody called us");
+        assert_eq!(says_there("you there?", Addressed::ToUs).await, 2);
+        assert_eq!(says_there("and me?", Addressed::ToOthers).await, 3);
+    });
+}
+
+#[test]
+fn what_was_sent_is_in_the_record_without_its_words() {
+    let Scene { mut world, .. } = scene();
+    world.live(async |life| {
+        says(life, "alice", "send Dinner at eight").await;
+        let record = life.disk.audited(0, 100).await.unwrap();
+        let is_it = |row: &&AuditRow| row.audited.deed == AuditDeed::MessageSent;
+        let rows: Vec<_> = record.iter().filter(is_it).map(|row| &row.audited).collect();
+        let [Audited { actor, subject, detail, .. }] = rows[..] else { panic!("{rows:?}") };
+        assert_eq!((actor.as_str(), subject.as_str()), ("main:alice", "other/family"));
+        assert!(!detail.contains("Dinner") && detail.len() > 64, "{detail}");
     });
 }
 
