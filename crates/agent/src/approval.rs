@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use talaria_model::{Address, Approval, CallId, Digest, Lasting, OwnYes, Sender, TurnId};
+use talaria_model::{Address, Approval, CallId, Digest, EarlierYes, Lasting, Sender, TurnId};
 
 use crate::tool::{Danger, Wraps};
 
@@ -44,7 +44,7 @@ impl Invocation<'_> {
                 Wraps::Others => Lasting::Never,
             },
             // Whose yes counts is nothing that an agent knows.
-            own: OwnYes::CountsNot,
+            earlier: EarlierYes::CountsNot,
         }
     }
 

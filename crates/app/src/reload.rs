@@ -152,7 +152,7 @@ pub(crate) async fn apply(desk: &Desk, by: &str) -> Result<api::Reloaded, String
     accounts.extend(join_all(moved).await);
     // Nor does it go back with one, and accounts have come.
     desk.set_access(loaded.config());
-    let all_well = accounts.iter().all(|account| !account.rolled_back);
+    let all_well = desk.before().held_back.is_empty();
     *desk.state() = State { loaded, choice };
     desk.applies(&sources);
     // What could not be recorded is found and recorded at the next start, beside what is known to work.
@@ -219,6 +219,7 @@ async fn move_on(desk: &Desk, id: &AccountId, config: &Config, way: Way) -> api:
         Ok(Some(plan)) => plan,
         Ok(None) => return take_out(desk, id).await,
         Err(halt) => {
+            desk.before().held_back.insert(id.clone());
             let outcome = if is_there { "left as it is" } else { "taken out" };
             return result(id, outcome, Some(halt.explained()));
         }

@@ -12,6 +12,7 @@ use talaria_model::{AccountId, Address, EventId, Inbound, MessageId, Sender, Seq
 use talaria_store::{Clue, JournalState, Unanswered, message_of};
 use tokio::sync::Notify;
 
+use crate::chores::keep_doing;
 use crate::shared::Shared;
 
 /// How many are remembered. The oldest are forgotten first.
@@ -64,6 +65,8 @@ pub(crate) struct Glimpses {
     /// What has to be kept.
     waiting: Mutex<Vec<Unanswered>>,
     gathered: Notify,
+    /// Held while they are written.
+    keeping: tokio::sync::Mutex<()>,
 }
 
 impl Glimpses {
@@ -126,26 +129,32 @@ pub const MISDIRECTED: &str = "it named another account than it came in on";
 
 /// Keeps in the store what was not answered, a while after it came in.
 pub(crate) fn spawn(shared: &Arc<Shared>) {
-    let task = {
-        let shared = shared.clone();
-        async move {
-            loop {
-                shared.glimpses.gathered.notified().await;
-                shared.clock.sleep(GATHERED).await;
-                keep(&shared).await;
-            }
-        }
-    };
-    shared.tasks.spawn(task);
+    keep_doing(shared, "keeping what was not answered", keep_again_and_again);
 }
 
-/// Keeps what has been gathered.
+async fn keep_again_and_again(shared: Arc<Shared>) {
+    loop {
+        shared.glimpses.gathered.notified().await;
+        shared.clock.sleep(GATHERED).await;
+        keep(&shared).await;
+    }
+}
+
+/// Keeps what has been gathered. What the store does not take waits until the next time.
 pub(crate) async fn keep(shared: &Shared) {
-    let waiting = std::mem::take(&mut *shared.glimpses.waiting());
-    for rows in waiting.chunks(WRITTEN_AT_ONCE) {
-        if let Err(error) = shared.store.keep_unanswered(rows.to_vec()).await {
-            tracing::warn!(%error, rows = rows.len(), "what was not answered is not kept");
+    let _one_at_a_time = shared.glimpses.keeping.lock().await;
+    loop {
+        let rows: Vec<_> =
+            shared.glimpses.waiting().iter().take(WRITTEN_AT_ONCE).cloned().collect();
+        let many = rows.len();
+        if many == 0 {
+            return;
         }
+        if let Err(error) = shared.store.keep_unanswered(rows).await {
+            return tracing::warn!(%error, many, "what was not answered is not kept yet");
+        }
+        // Only what is kept is let go: this may be cut off while it writes.
+        shared.glimpses.waiting().drain(..many);
     }
 }
 

@@ -8,8 +8,8 @@ use talaria_agent::tools::SendMessage;
 use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
 use talaria_model::{
-    AgentEvent, Cost, Digest, Entry, Failure, Lasting, OutboundId, OwnYes, Progress, Sender,
-    Sending, TurnId, Usage, Used, Word,
+    AgentEvent, Cost, Digest, EarlierYes, Entry, Failure, Lasting, OutboundId, Progress, Sender,
+    SenderId, Sending, Standing, TurnId, Usage, Used, Word,
 };
 use talaria_session::{Deed, Person, Start, Unsaid, Whose};
 use talaria_store::{MOST_GRANTS, StoreError};
@@ -365,7 +365,8 @@ impl InProgress {
         let (from, to, standing) = (from.clone(), to.clone(), *standing);
         let elsewhere = self.elsewhere();
         Permitted::by(move |tool| {
-            let account = shared.accounts.get(&to.account);
+            // One that is out for a moment, because its token is another one now, changes nobody's rights.
+            let account = shared.accounts.known(&to.account);
             let by_role = account.is_some_and(|account| {
                 let by = account.authority_in(&from, &to, standing);
                 let by_role = by.person.as_ref().is_none_or(|person| person.may_use(tool));
@@ -403,12 +404,12 @@ impl InProgress {
         if let AgentEvent::Asked(question) = &mut event
             && let Some(approval) = &mut question.approval
         {
-            approval.own = match self.may_approve(&self.start.from, Whose::Own) {
-                true => OwnYes::Counts,
-                false => OwnYes::CountsNot,
+            approval.earlier = match self.is_approved_here(&approval.digest).await {
+                true => EarlierYes::Counts,
+                false => EarlierYes::CountsNot,
             };
             if let Lasting::Possible(digest) | Lasting::Granted(digest) = approval.lasting {
-                approval.lasting = match self.is_granted(&digest, approval.own).await {
+                approval.lasting = match self.is_granted(&digest).await {
                     true => Lasting::Granted(digest),
                     false => Lasting::Possible(digest),
                 };
@@ -425,21 +426,31 @@ impl InProgress {
         event
     }
 
-    /// Whether something was approved for good by somebody who may still approve it. What cannot be looked up
-    /// was not.
-    async fn is_granted(&self, digest: &Digest, own: OwnYes) -> bool {
+    /// Whether something was approved for the rest of the conversation by somebody who may still approve it. What
+    /// cannot be looked up was not.
+    async fn is_approved_here(&self, digest: &Digest) -> bool {
+        match self.shared.store.load(&self.lane.key).await {
+            Ok(session) => session.is_some_and(|session| {
+                let mut approved = session.approved.iter();
+                approved.any(|here| here.digest == *digest && self.may_approve(&here.by))
+            }),
+            Err(error) => {
+                tracing::warn!(%error, "what was approved in a conversation cannot be read");
+                false
+            }
+        }
+    }
+
+    /// The same for what was approved for good.
+    async fn is_granted(&self, digest: &Digest) -> bool {
         let granted = async {
             let store = &self.shared.store;
             if !store.is_granted(digest).await? {
                 return Ok(false);
             }
-            if own == OwnYes::Counts {
-                return Ok(true);
-            }
             let grants = store.grants(MOST_GRANTS).await?;
-            let by = grants.into_iter().find(|grant| grant.digest == *digest).map(|grant| grant.by);
-            let others = by.filter(|by| *by != self.start.from.id).map(Sender::new);
-            Ok::<bool, StoreError>(others.is_some_and(|by| self.may_approve(&by, Whose::Anothers)))
+            let grant = grants.into_iter().find(|grant| grant.digest == *digest);
+            Ok::<bool, StoreError>(grant.is_some_and(|grant| self.may_approve(&grant.by)))
         };
         granted.await.unwrap_or_else(|error| {
             tracing::warn!(%error, "what was approved for good cannot be read");
@@ -448,12 +459,18 @@ impl InProgress {
     }
 
     /// Whether somebody's yes to what is asked for here counts at this moment.
-    fn may_approve(&self, who: &Sender, whose: Whose) -> bool {
-        let Start { to, standing, .. } = &self.start;
+    fn may_approve(&self, who: &SenderId) -> bool {
+        let Start { from, to, standing, .. } = &self.start;
+        // What the platform says of a role was said of the one who is answered.
+        let (whose, standing) = match *who == from.id {
+            true => (Whose::Own, *standing),
+            false => (Whose::Anothers, Standing::Unknown),
+        };
         let by = self.shared.rules_for(&self.lane.key).approvals.by;
-        let account = self.shared.accounts.get(&to.account);
+        let account = self.shared.accounts.known(&to.account);
         account.is_some_and(|account| {
-            account.authority_in(who, to, *standing).may(Deed::Approve(whose, by))
+            let who = Sender::new(who.clone());
+            account.authority_in(&who, to, standing).may(Deed::Approve(whose, by))
         })
     }
 

@@ -85,15 +85,15 @@ pub struct Approval {
     pub tool: String,
     /// Whether the answer can hold for good.
     pub lasting: Lasting,
-    /// Whether whoever asks for it may say yes to it at this moment. What they said before counts only then.
+    /// Whether somebody who may approve it at this moment has done so for the rest of the conversation.
     #[serde(default)]
-    pub own: OwnYes,
+    pub earlier: EarlierYes,
 }
 
-/// Whether somebody's yes counts for what they ask for themselves.
+/// Whether a yes that was given for the rest of a conversation counts at this moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OwnYes {
+pub enum EarlierYes {
     /// It does.
     Counts,
     /// It does not, or nobody has looked.
@@ -215,7 +215,7 @@ mod tests {
             digest,
             tool: "pay".into(),
             lasting,
-            own: OwnYes::Counts,
+            earlier: EarlierYes::Counts,
         }
     }
 

@@ -28,7 +28,7 @@ mod turn;
 mod voice;
 
 pub use address::{Address, Chat, ChatKind, Sender, SenderKind};
-pub use approval::{Approval, Consent, Digest, Grant, Lasting, NotADigest, OwnYes, Verdict};
+pub use approval::{Approval, Consent, Digest, EarlierYes, Grant, Lasting, NotADigest, Verdict};
 pub use capabilities::{
     Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
     Pace, Reactions, TextLimit, Typing, Unit, Whispers,

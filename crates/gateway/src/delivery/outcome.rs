@@ -141,7 +141,8 @@ impl Courier {
         let to = &self.chat.to;
         let session = self.shared.store.load(&life.key).await?;
         let is_elsewhere = session.is_some_and(|session| {
-            (&session.at.account, &session.at.chat.id) != (&to.account, &to.chat.id)
+            let at = &session.at;
+            (&at.account, &at.chat.id, &at.thread) != (&to.account, &to.chat.id, &to.thread)
         });
         Ok(is_elsewhere.then_some(life.key))
     }

@@ -162,10 +162,11 @@ impl Driver {
                 Some(history) => Some(history),
                 None => self.read_history(&start.turn.session, &change.recorded).await,
             };
-            self.begin(start.clone(), next, history)
+            // Reading takes its time: an end that began meanwhile waits for no turn that it cannot see.
+            (!self.shared.is_draining()).then(|| self.begin(start.clone(), next, history))
         };
         let (committed, turn) = futures::join!(self.shared.store.commit(commit), begin);
-        committed.map(|()| Some(turn))
+        committed.map(|()| turn)
     }
 
     /// The transcript while a step is written that adds to it. A turn that is given none reads it for

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_model::{
-    AccountId, Approval, CallId, Capabilities, ChoiceId, Choices, Digest, InboundKind, Lasting,
-    OwnYes, Question, SenderId, Typing,
+    AccountId, Approval, CallId, Capabilities, ChoiceId, Choices, Digest, EarlierYes, InboundKind,
+    Lasting, Question, SenderId, Typing,
 };
 use talaria_platform::SendError;
 use talaria_session::{Access, Approvals, Approvers, GroupSessions, Scope, Tiers};
 use talaria_store::Store;
 
-use crate::world::{Conduct, EDITING, SIMPLE, World, agent};
+use crate::world::{Conduct, EDITING, SIMPLE, Vendor, World, agent};
 
 const BUTTONS: Capabilities =
     Capabilities { choices: Choices::Buttons { max: 4, id: 64 }, ..SIMPLE };
@@ -28,7 +28,7 @@ fn question() -> Question {
         digest: Digest::new([1; 32]),
         tool: "pay".into(),
         lasting: Lasting::Possible(Digest::new([2; 32])),
-        own: OwnYes::CountsNot,
+        earlier: EarlierYes::CountsNot,
     };
     Question {
         call: CallId::literal("call"),
@@ -235,6 +235,37 @@ fn a_tap_of_somebody_else_approves_nothing_unless_policy_says_so() {
                 }
             });
         }
+    }
+}
+
+#[test]
+fn what_an_administrator_approved_for_others_lasts_only_as_long_as_they_are_one() {
+    for consent in ["session", "always"] {
+        with_admin(Approvers::Both, GroupSessions::PerMember).live(async |life| {
+            let all = life.vendor.group("all");
+            let asked = |vendor: &Vendor| {
+                vendor.texts_at(&all).iter().filter(|text| *text == "May I pay?").count()
+            };
+            let answered = |vendor: &Vendor| {
+                vendor.texts_at(&all).iter().filter(|text| text.starts_with("Approved")).count()
+            };
+            life.vendor.say_in_group("alice", "all", "hello");
+            life.until("the question", |vendor| asked(vendor) == 1).await;
+            life.vendor.does("bob", all.clone(), InboundKind::Pressed(choice(consent)));
+            life.until("the answer", |vendor| answered(vendor) == 1).await;
+            life.vendor.say_in_group("alice", "all", "once more");
+            life.until("another, unasked", |vendor| answered(vendor) == 2).await;
+            assert_eq!(asked(&life.vendor), 1, "{consent}");
+            // Carol is the administrator now, and Alice and Bob are named like anybody.
+            let mut access =
+                with_admin(Approvers::Both, GroupSessions::PerMember).accounts[0].1.clone();
+            let admins = BTreeSet::from([SenderId::literal("carol")]);
+            access.group.tiers = Arc::new(Tiers { admins, ..Tiers::default() });
+            life.gateway.set_access(&AccountId::literal("main"), access);
+            life.vendor.say_in_group("alice", "all", "and again");
+            life.until("the question again", |vendor| asked(vendor) == 2).await;
+            assert_eq!(answered(&life.vendor), 2, "{consent}");
+        });
     }
 }
 

@@ -2,8 +2,8 @@
 //! people are shown of the outcome.
 
 use talaria_model::{
-    Answer, Approval, Consent, Content, EntryBody, Grant, Lasting, OutboundId, OwnYes, Question,
-    Sender, SenderId, Verdict,
+    Answer, Approval, Consent, Content, EarlierYes, EntryBody, Grant, Lasting, OutboundId,
+    Question, Sender, SenderId, Verdict,
 };
 
 use super::Step;
@@ -51,10 +51,9 @@ impl Step<'_> {
 
     /// Whether it was approved for the rest of the conversation by somebody whose yes still counts.
     fn is_approved_here(&self, approval: &Approval) -> bool {
-        let requester = self.session.hand().map(|hand| &hand.from.id);
-        let counts = |by: &SenderId| approval.own == OwnYes::Counts || Some(by) != requester;
         let mut approved = self.session.approved.iter();
-        approved.any(|here| here.digest == approval.digest && counts(&here.by))
+        approval.earlier == EarlierYes::Counts
+            && approved.any(|here| here.digest == approval.digest)
     }
 
     /// Words to an approval. Only what can mean nothing else is a yes: everything that is no answer is a

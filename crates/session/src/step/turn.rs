@@ -283,11 +283,12 @@ impl Step<'_> {
                 }
             }
             AgentEvent::Called { call, mut output, files, mut sends, mut failed } => {
+                // A question that is not put any more after a restart keeps nothing from leaving.
+                self.withdraw(&call);
                 if let Some(why) = self.why_unsent(count(&sends)) {
                     sends.clear();
                     (output, failed) = (why.to_owned(), true);
                 }
-                self.withdraw(&call);
                 if let Some(hand) = self.hand_mut() {
                     hand.started.retain(|started| *started != call);
                     hand.answered.take_if(|answered| answered.question.call == call);

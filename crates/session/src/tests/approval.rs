@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use talaria_model::{
-    AgentEvent, Answer, Approval, CallId, Consent, Digest, Lasting, OwnYes, Question, Sender,
+    AgentEvent, Answer, Approval, CallId, Consent, Digest, EarlierYes, Lasting, Question, Sender,
     SenderId, Word,
 };
 
@@ -27,7 +27,8 @@ pub(super) fn question(words: &str) -> Question {
         _ => Lasting::Possible(digest(100 + number)),
     };
     let (handle, tool) = (HANDLE.into(), "pay".into());
-    let approval = Approval { handle, digest: digest(number), tool, lasting, own: OwnYes::Counts };
+    let approval =
+        Approval { handle, digest: digest(number), tool, lasting, earlier: EarlierYes::Counts };
     Question {
         call: CallId::literal("call"),
         text: format!("May I pay {words}?"),
@@ -271,18 +272,18 @@ fn once_is_once() {
 
 #[test]
 fn what_was_approved_for_the_conversation_counts_as_long_as_who_said_so_may() {
-    for (approves, stands) in [("alice", false), ("bob", true)] {
+    for approves in ["alice", "bob"] {
         let mut talk = by(Approvers::Both, &["bob"]);
         talk.play("alice: hello / agent: begs 7");
         talk.play(&format!("{approves}: /approve session / agent: returns call"));
         assert_eq!(told(&talk.line("agent: begs 7")), approved(Consent::Session));
         talk.line("agent: returns call");
         let mut question = question("7");
-        question.approval.as_mut().unwrap().own = OwnYes::CountsNot;
+        question.approval.as_mut().unwrap().earlier = EarlierYes::CountsNot;
         let turn = talk.session.hand().unwrap().turn.clone();
         let event = AgentEvent::Asked(question);
         let effects = talk.tell(Event::Agent { turn, event });
-        assert_eq!(told(&effects).is_some(), stands, "approved by {approves}");
+        assert_eq!(told(&effects), None, "approved by {approves}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use talaria_model::{
-    Approval, CallId, Digest, Grant, Lasting, OwnYes, Question, Sender, SenderId, Timestamp,
+    Approval, CallId, Digest, EarlierYes, Grant, Lasting, Question, Sender, SenderId, Timestamp,
 };
 use talaria_session::pairing::{Chance, GuestBook, Refusal};
 use talaria_session::{ApprovedHere, Ended, Phase, Reach, Session, SessionKey, Strangers};
@@ -138,7 +138,7 @@ fn asking(key: &SessionKey) -> Session {
         digest: Digest::new([1; 32]),
         tool: "pay".into(),
         lasting: Lasting::Never,
-        own: OwnYes::Counts,
+        earlier: EarlierYes::Counts,
     };
     session.phase = Phase::Asking {
         hand: hand(&session),
