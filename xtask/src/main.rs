@@ -69,6 +69,8 @@ enum Command {
 }
 
 fn main() -> Result<()> {
+    // A gateway refuses state that others can read, and some of it is written here.
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
     let root = shell::root()?;
     match Cli::parse().command {
         Command::Test(options) => test::run(&root, &options),
