@@ -108,8 +108,8 @@ async fn comes_to_rest(office: &Office) -> Result<u64> {
 async fn messages_end(field: &Field, at_once: usize) -> Result<()> {
     const MOST: usize = 8;
     let sections =
-        "destinations:\n  family: {account: work, chat: C9, kind: channel, ask: never}\n";
-    let office = Office::open(&field.binary, Setup { sections, ..BOTH }).await?;
+        format!("destinations:\n  family: {{account: work, chat: {CHANNEL}, ask: never}}\n");
+    let office = Office::open(&field.binary, Setup { sections: &sections, ..BOTH }).await?;
     office.model.script(move |asked: &Asked| {
         let step = asked.messages();
         let call = |number: usize| {
@@ -123,9 +123,9 @@ async fn messages_end(field: &Field, at_once: usize) -> Result<()> {
     office.model.script(|asked: &Asked| Reply::Says(format!("I heard {}", asked.said())));
     office.serves("U1").await?;
     // So that it is known that it could be, and that no more are on their way.
-    office.shown("C9", "flood", MOST).await?;
+    office.shown(CHANNEL, "flood", MOST).await?;
     office.serves("U1").await?;
-    let sent = office.told("C9").iter().filter(|text| text.contains("flood")).count();
+    let sent = office.told(CHANNEL).iter().filter(|text| text.contains("flood")).count();
     ensure!(sent == MOST, "{sent} messages were sent");
     Ok(())
 }
