@@ -21,7 +21,7 @@ const GOOD: usize = 10;
 /// How often each of them is asked something in a stretch.
 const ROUNDS: usize = 30;
 
-/// Stretches of which the best one counts: a machine that stumbles does so in one of them.
+/// Stretches of which the best one counts: what else the machine does falls into some of them only.
 const STRETCHES: usize = 3;
 
 /// How many accounts hang.
