@@ -265,7 +265,7 @@ fn settlement(sent: &Sent) -> String {
 
 /// What came of a stranger's asking to be let in.
 fn knocks(event: &EventId, glimpses: &[Glimpse], begun: Timestamp) -> Vec<api::Moment> {
-    let came = |glimpse: &Glimpse| match glimpse.why {
+    let came = |glimpse: &Glimpse| match &glimpse.why {
         Unwritten::Knocked(came) if glimpse.event == *event => Some(api::Moment {
             at: rfc3339(glimpse.at),
             after_ms: millis(begun, glimpse.at),
@@ -377,7 +377,7 @@ fn said(inbound: &Inbound) -> Option<String> {
 /// What is known of an event without a row.
 fn unwritten(glimpse: &Glimpse, all: &[Glimpse]) -> api::Decision {
     let (outcome, reason) = match &glimpse.why {
-        Unwritten::Knocked(came) => ("not let in", Some((*came).to_owned())),
+        Unwritten::Knocked(came) => ("not let in", Some(came.clone().into_owned())),
         Unwritten::Repeated(seq) => ("dropped as a repeat", Some(format!("it is row {seq}"))),
         Unwritten::Ignored(why) => ("ignored", Some(why.clone())),
         Unwritten::Denied(why) => ("not let in", Some(why.clone())),

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use talaria_gateway::{
-    Arriving, Commanded, Gateway, Happening, Order, Over, Say, Used, Watcher, What,
-};
+use talaria_gateway::{Arriving, Commanded, Gateway, Happening, Order, Over, Used, Watcher, What};
 use talaria_hooks::{Hooks, Rewrite, Ruling, Verdict};
 use talaria_model::{Inbound, InboundKind};
 use talaria_session::Retired;
@@ -19,6 +17,9 @@ const TOLD: usize = 500;
 /// What people say is cut to this where a hook decides about it, in bytes. Nobody is heard who says more,
 /// so a hook that rewrites a text has seen all of it.
 const ASKED: usize = 256 * 1024;
+
+/// The event of something that arrives.
+const ARRIVAL: &str = "pre_dispatch";
 
 /// How long hooks have to hear that the gateway ends.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -36,18 +37,6 @@ pub(crate) struct Watching {
 impl Watching {
     pub(crate) fn new(hooks: Arc<Hooks>) -> Self {
         Self { hooks }
-    }
-
-    /// Asks the hooks, or tells them where they have no say.
-    async fn ask(&self, event: &str, about: Map<String, Value>, say: Say) -> Verdict {
-        let about = Value::Object(about);
-        match say {
-            Say::Until(patience) => self.hooks.ask(event, &about, patience).await,
-            Say::None => {
-                self.hooks.tell(event, &about);
-                Verdict { ruling: Ruling::Pass, by: None }
-            }
-        }
     }
 }
 
@@ -112,13 +101,17 @@ impl Watcher for Watching {
         }
     }
 
-    async fn arriving(&self, platform: &'static str, inbound: &Inbound, say: Say) -> Arriving {
-        if !self.hooks.wants("pre_dispatch") {
+    fn arrived(&self, platform: &'static str, inbound: &Inbound) {
+        if self.hooks.wants(ARRIVAL) {
+            self.hooks.tell(ARRIVAL, &arrival(platform, inbound));
+        }
+    }
+
+    async fn arriving(&self, platform: &'static str, inbound: &Inbound) -> Arriving {
+        if !self.hooks.wants(ARRIVAL) {
             return Arriving::Goes;
         }
-        let mut about = who(platform, inbound);
-        about.insert("text".into(), shown(text(inbound)).into());
-        let Verdict { ruling, by } = self.ask("pre_dispatch", about, say).await;
+        let Verdict { ruling, by } = self.hooks.ask(ARRIVAL, &arrival(platform, inbound)).await;
         let by = by.unwrap_or_default();
         match ruling {
             Ruling::Pass | Ruling::Allow => Arriving::Goes,
@@ -133,21 +126,19 @@ impl Watcher for Watching {
         }
     }
 
+    fn ordered(&self, order: &Order<'_>) {
+        let event = command(order);
+        if self.hooks.wants(&event) {
+            self.hooks.tell(&event, &given(order));
+        }
+    }
+
     async fn commanded(&self, order: &Order<'_>) -> Commanded {
-        // Somebody may type a command of any length; none that a hook waits for is as long as this.
-        let name = cut(&order.given.name, TOLD);
-        let event = format!("command:{name}");
+        let event = command(order);
         if !self.hooks.wants(&event) {
             return Commanded::Goes;
         }
-        let mut about = who(order.platform, order.inbound);
-        about.insert("session_key".into(), order.key.to_string().into());
-        about.insert("command".into(), name.into());
-        about.insert("raw_command".into(), cut(&order.given.typed, TOLD).into());
-        let arguments = shown(&order.given.arguments);
-        about.insert("raw_args".into(), arguments.into());
-        about.insert("args".into(), arguments.split_whitespace().collect());
-        match self.ask(&event, about, order.say.clone()).await.ruling {
+        match self.hooks.ask(&event, &given(order)).await.ruling {
             Ruling::Pass | Ruling::Allow => Commanded::Goes,
             Ruling::Deny { message } => Commanded::Answered(message.unwrap_or(REFUSED.into())),
             Ruling::Skip { reason } => Commanded::Answered(reason.unwrap_or(REFUSED.into())),
@@ -161,6 +152,31 @@ impl Watcher for Watching {
             }
         }
     }
+}
+
+/// What a hook is told of something that arrived.
+fn arrival(platform: &str, inbound: &Inbound) -> Value {
+    let mut about = who(platform, inbound);
+    about.insert("text".into(), shown(text(inbound)).into());
+    Value::Object(about)
+}
+
+/// What the event of a command is called. Somebody may type a command of any length; none that a hook waits
+/// for is as long as this.
+fn command(order: &Order<'_>) -> String {
+    format!("command:{}", cut(&order.given.name, TOLD))
+}
+
+/// What a hook is told of a command.
+fn given(order: &Order<'_>) -> Value {
+    let mut about = who(order.platform, order.inbound);
+    about.insert("session_key".into(), order.key.to_string().into());
+    about.insert("command".into(), cut(&order.given.name, TOLD).into());
+    about.insert("raw_command".into(), cut(&order.given.typed, TOLD).into());
+    let arguments = shown(&order.given.arguments);
+    about.insert("raw_args".into(), arguments.into());
+    about.insert("args".into(), arguments.split_whitespace().collect());
+    Value::Object(about)
 }
 
 fn place(happening: &Happening) -> Map<String, Value> {

@@ -6,15 +6,18 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::{StreamExt, future, stream};
 use talaria_model::{Content, Inbound, InboundKind, Outbound, SenderId, Seq, Timestamp};
-use talaria_session::Rule;
 use talaria_session::pairing::{Answer, Chance, GuestBook, Silence};
+use talaria_session::{Rule, Strangers};
 use talaria_store::{AuditDeed, Audited, letters_about};
 
 use crate::accounts::ConnectedAccount;
 use crate::commits;
 use crate::glimpses::Unwritten;
+use crate::intake;
 use crate::pairing::{self, Edit, PAIRING, WELCOME, chance, letter, principal};
+use crate::scrutiny::{self, ASKED_AT_ONCE, Seen};
 use crate::shared::Shared;
 use crate::tasks::calm;
 
@@ -69,7 +72,12 @@ pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock
     let now = shared.clock.now();
     let mut line = account.door.line();
     let unheard = match &knock {
-        Knock::Stranger(_, inbound) if account.is_deaf_to(inbound, now) => "was answered lately",
+        Knock::Stranger(_, inbound) if account.is_deaf_to(inbound, now) => {
+            match account.strangers() {
+                Strangers::Ignore => "is ignored",
+                Strangers::Pair => "was answered lately",
+            }
+        }
         _ if line.waiting.len() >= MOST_WAITING => "too many ask",
         _ => {
             line.waiting.push_back(knock);
@@ -79,21 +87,49 @@ pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock
             return;
         }
     };
+    drop(line);
     if let Knock::Stranger(_, inbound) = &knock {
-        shared.glimpses.catch(inbound, now, Unwritten::Knocked(unheard));
+        shared.glimpses.catch(inbound, now, Unwritten::Knocked(unheard.into()));
+        scrutiny::tell(shared, account, inbound);
     }
 }
 
 async fn attend(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
     loop {
-        let knocks = account.door.next();
+        let mut knocks = account.door.next();
         if knocks.is_empty() {
             return;
+        }
+        if shared.watcher.watches() {
+            knocks = welcome(&shared, &account, knocks).await;
         }
         if calm(open(&shared, &account, &knocks)).await.is_err() {
             tracing::error!(account = %account.id, "who attends to the door panicked");
         }
     }
+}
+
+/// Those who wait, without whom a watcher wants to be left unanswered.
+async fn welcome(shared: &Shared, account: &ConnectedAccount, knocks: Vec<Knock>) -> Vec<Knock> {
+    let asked = knocks.into_iter().map(|knock| ask_about(shared, account, knock));
+    stream::iter(asked).buffered(ASKED_AT_ONCE).filter_map(future::ready).collect().await
+}
+
+/// Somebody at the door with what is made of what they said, if they are answered.
+async fn ask_about(shared: &Shared, account: &ConnectedAccount, knock: Knock) -> Option<Knock> {
+    let Knock::Stranger(row, mut inbound) = knock else { return Some(knock) };
+    let came = match scrutiny::ask_about_stranger(shared, account, &mut inbound).await {
+        Seen::Dropped(why) => format!("is ignored: {why}").into(),
+        // Another text may ask for something else.
+        Seen::Changed if !knocks_at(account, &inbound) => "is ignored".into(),
+        Seen::Changed | Seen::Unchanged => return Some(Knock::Stranger(row, inbound)),
+    };
+    shared.glimpses.catch(&inbound, shared.clock.now(), Unwritten::Knocked(came));
+    None
+}
+
+fn knocks_at(account: &ConnectedAccount, inbound: &Inbound) -> bool {
+    intake::knocks(&account.authority(inbound), inbound)
 }
 
 /// Decides about all of them in one commit.
@@ -118,7 +154,7 @@ async fn open(shared: &Arc<Shared>, account: &ConnectedAccount, knocks: &[Knock]
                 if let (Knock::Stranger(_, inbound), Some(answer)) = (knock, answer) {
                     let (came, sender) = (came(&answer), &inbound.from.id);
                     tracing::info!(account = %account.id, %sender, came, "not known");
-                    shared.glimpses.catch(inbound, now, Unwritten::Knocked(came));
+                    shared.glimpses.catch(inbound, now, Unwritten::Knocked(came.into()));
                 }
             }
             account.set_guests(guests);

@@ -19,14 +19,17 @@ use talaria_model::{
     Timestamp, Unfetched,
 };
 use talaria_platform::{ByteStream, FetchError, FileError, Surroundings};
+use talaria_session::{SessionKey, is_control};
 use talaria_store::StoreError;
 
 use crate::accounts::ConnectedAccount;
 use crate::bursts::Heard;
 use crate::hearing::{self, Listens};
+use crate::scrutiny::{self, Seen};
 use crate::shared::Shared;
 use crate::shares::{Shares, TooMany};
 use crate::tasks::{Panicked, calm};
+use crate::{denials, passing};
 
 /// For how many messages of a conversation files are fetched at the same time.
 const AHEAD: usize = 4;
@@ -46,7 +49,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long a platform may take to tell what surrounds a message.
 const LOOKING_AROUND: Duration = Duration::from_secs(5);
 
-/// Whether something has to be fetched before a session hears of an event, or a recording written down.
+/// Whether something has to be fetched before a session hears of an event, a recording written down, or
+/// somebody asked.
 pub(crate) fn is_due(inbound: &Inbound, listens: Listens) -> bool {
     let has_more = match &inbound.kind {
         InboundKind::Said(message) | InboundKind::Edited(message) => {
@@ -54,30 +58,42 @@ pub(crate) fn is_due(inbound: &Inbound, listens: Listens) -> bool {
         }
         InboundKind::Pressed(_) | InboundKind::Stopped => false,
     };
-    has_more || listens.is_due(inbound)
+    has_more || listens.is_due(inbound) || scrutiny::is_due(inbound)
 }
+
+/// A message that waited, with what there is to be had. None when nobody answers it; that is on record.
+pub(crate) type Fetched = Option<Inbound>;
 
 /// The messages of a lane whose files are on their way. Dropping it leaves them where they are.
 #[derive(Default)]
 pub(crate) struct Fetches(Vec<(Seq, Fetch)>);
 
 // Never locked: a lane that waits for the disk is looked at by nobody else, but has to be able to be.
-type Fetch = Mutex<BoxFuture<'static, Inbound>>;
+type Fetch = Mutex<BoxFuture<'static, Fetched>>;
 
 impl Fetches {
-    /// Fetches for the first of what waits, and leaves off where nobody waits any more.
+    /// Fetches for what overtakes and for the first of what waits, and leaves off where nobody waits any
+    /// more.
     pub(crate) fn keep_up<'a>(
         &mut self,
         shared: &Arc<Shared>,
+        key: &SessionKey,
+        overtaking: impl Iterator<Item = &'a (Seq, Inbound)>,
         waiting: impl Iterator<Item = &'a Heard>,
     ) {
-        let is_due = |heard: &&Heard| is_due(&heard.inbound, shared.listens());
-        let due: Vec<_> = waiting.filter(is_due).take(AHEAD).collect();
-        self.0.retain(|(seq, _)| due.iter().any(|wanted| wanted.seq == *seq));
-        for Heard { seq, inbound, .. } in due {
-            if !self.0.iter().any(|(begun, _)| begun == seq) {
-                let fetch = fetch(shared.clone(), *seq, inbound.clone()).boxed();
-                self.0.push((*seq, Mutex::new(fetch)));
+        let listens = shared.listens();
+        let waiting = waiting.filter(|heard| is_due(&heard.inbound, listens)).take(AHEAD);
+        // What overtakes others waits for nobody's files.
+        let asked_about = overtaking.filter(|(_, inbound)| scrutiny::is_due(inbound));
+        let due: Vec<(Seq, &Inbound)> = asked_about
+            .map(|(seq, inbound)| (*seq, inbound))
+            .chain(waiting.map(|heard| (heard.seq, &heard.inbound)))
+            .collect();
+        self.0.retain(|(seq, _)| due.iter().any(|(wanted, _)| wanted == seq));
+        for (seq, inbound) in due {
+            if !self.0.iter().any(|(begun, _)| *begun == seq) {
+                let fetch = fetch(shared.clone(), key.clone(), seq, inbound.clone()).boxed();
+                self.0.push((seq, Mutex::new(fetch)));
             }
         }
     }
@@ -87,13 +103,13 @@ impl Fetches {
     }
 
     /// The next message that has what there is to be had of its files. Never ends while there is none.
-    pub(crate) async fn next(&mut self) -> (Seq, Inbound) {
+    pub(crate) async fn next(&mut self) -> (Seq, Fetched) {
         poll_fn(|task| {
             for place in 0..self.0.len() {
                 let fetch = self.0[place].1.get_mut().unwrap_or_else(PoisonError::into_inner);
-                if let Poll::Ready(inbound) = fetch.poll_unpin(task) {
+                if let Poll::Ready(fetched) = fetch.poll_unpin(task) {
                     let (seq, _) = self.0.remove(place);
-                    return Poll::Ready((seq, inbound));
+                    return Poll::Ready((seq, fetched));
                 }
             }
             Poll::Pending
@@ -102,11 +118,30 @@ impl Fetches {
     }
 }
 
-/// The message with what it lacked; its files are durable.
-async fn fetch(shared: Arc<Shared>, seq: Seq, mut inbound: Inbound) -> Inbound {
+/// The message with what it lacked; its files are durable, and so is what was made of it.
+async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbound) -> Fetched {
+    let mut keeps = false;
+    if scrutiny::is_due(&inbound) {
+        match scrutiny::ask(&shared, &key, &mut inbound).await {
+            Seen::Unchanged => {}
+            Seen::Changed => keeps = true,
+            Seen::Dropped(why) => {
+                drop_row(&shared, seq, inbound, &why).await;
+                return None;
+            }
+        }
+        // What was changed is kept before the rest is fetched, so that nobody is asked twice for the sake
+        // of a file; and what overtakes others waits for no file.
+        if keeps {
+            write(&shared, seq, &inbound, None).await;
+            keeps = false;
+        }
+        if is_control(&inbound) {
+            return Some(inbound);
+        }
+    }
     let account = inbound.to.account.clone();
     let asked_about = inbound.clone();
-    let mut keeps = false;
     if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
         message.surroundings = None;
         keeps = !message.media.is_empty() || shared.listens().is_due(&asked_about);
@@ -120,22 +155,39 @@ async fn fetch(shared: Arc<Shared>, seq: Seq, mut inbound: Inbound) -> Inbound {
     }
     // What surrounds a message can be asked for again as long as its session has not heard of it. Only files
     // and what was said in them are worth waiting for the disk.
-    if !keeps {
-        return inbound;
+    if keeps {
+        write(&shared, seq, &inbound, None).await;
     }
+    Some(inbound)
+}
+
+/// Nobody answers this row; an excerpt of it is kept, as of everything that nobody answers.
+async fn drop_row(shared: &Shared, seq: Seq, mut inbound: Inbound, why: &str) {
+    denials::excerpt(&mut inbound);
+    write(shared, seq, &inbound, Some(why)).await;
+    tracing::info!(account = %inbound.to.account, why, "dropped");
+    passing::dropped(shared, seq, &inbound.to.account);
+}
+
+/// Writes what became of a message while it waited, and why nobody answers it if nobody does, however long
+/// the store takes.
+async fn write(shared: &Shared, seq: Seq, inbound: &Inbound, ignored: Option<&str>) {
     let mut backoff = shared.spread.backoff();
     loop {
-        match shared.store.amend(seq, &inbound).await {
+        let written = match ignored {
+            Some(why) => shared.store.ignore(seq, inbound, why).await,
+            None => shared.store.amend(seq, inbound).await,
+        };
+        match written {
             Err(error @ StoreError::Unavailable { .. }) => {
-                tracing::warn!(%error, "what was fetched cannot be written down yet");
+                tracing::warn!(%error, "what became of a message cannot be written down yet");
                 shared.clock.sleep(backoff.next()).await;
             }
-            // After a restart it is fetched once more, which is no reason to wait.
+            // After a restart it happens once more, which is no reason to wait.
             Err(error) => {
-                tracing::error!(%error, "what was fetched cannot be written down");
-                return inbound;
+                return tracing::error!(%error, "what became of a message cannot be written down");
             }
-            Ok(()) => return inbound,
+            Ok(()) => return,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! who asks what became of a message is answered. What was not answered is kept in the store, too, many
 //! rows at once and beside what is taken in, which does not wait for it.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -54,7 +55,7 @@ pub enum Unwritten {
     /// It was not let in, by this rule, like too many others of that day.
     Denied(String),
     /// It has a row; this came of its sender's asking to be let in.
-    Knocked(&'static str),
+    Knocked(Cow<'static, str>),
     /// It named another account than the one that it came in on, which is this.
     Misdirected(AccountId),
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::{StreamExt, stream};
 use talaria_model::{Addressed, Below, Inbound, InboundKind, SenderId, SenderKind, Timestamp};
 use talaria_platform::{Batch, Committed, Verdict};
 use talaria_session::pairing::Code;
@@ -15,16 +14,15 @@ use crate::denials::{self, Trace};
 use crate::door::{self, Knock};
 use crate::glimpses::Unwritten;
 use crate::passing;
+use crate::scrutiny;
 use crate::shared::Shared;
-use crate::watching::{self, Shown};
 
 /// The longest text that is taken in. Platforms have lower limits of their own; this one keeps a
 /// broken or hostile one from filling the journal.
-const LONGEST_TEXT: usize = 256 * 1024;
+pub(crate) const LONGEST_TEXT: usize = 256 * 1024;
 
-/// How many events of a batch are shown at once to whoever watches, so that one who takes long takes that
-/// long for all of them.
-const LOOKED_AT_ONCE: usize = 8;
+/// How much of what a stranger says is shown to who watches. Many can wait at the door at once.
+const LONGEST_OF_STRANGERS: usize = 16 * 1024;
 
 /// As it is recorded beside a message whose text is longer.
 const TOO_LONG: &str = "the text is longer than the gateway takes; its end is not kept";
@@ -38,39 +36,22 @@ pub(crate) async fn admit(
 ) -> Result<(), StoreError> {
     let Batch { events, cursor, ack } = batch;
     let mut judged: Vec<Option<Judged>> = Vec::with_capacity(events.len());
-    let mut knocks = Vec::new();
+    let mut beside = Vec::with_capacity(events.len());
     let mut news: BTreeMap<SenderId, Rule> = BTreeMap::new();
     let begun = shared.clock.now();
-    let platform = account.plan().account.spec.name;
-    let shown = watching::shown(shared, account, &events).await?;
-    let say = watching::say(shared, account, &events);
-    let looked_at = events.into_iter().zip(shown.clone()).map(|(mut event, shown)| {
-        let say = say.clone();
-        async move {
-            let dropped = match shown {
-                Shown::Yes => watching::arriving(shared, platform, &mut event, say).await,
-                Shown::No => None,
-            };
-            (event, dropped)
-        }
-    });
-    let looked_at: Vec<_> = stream::iter(looked_at).buffered(LOOKED_AT_ONCE).collect().await;
-    for (event, dropped) in looked_at {
+    let is_watched = shared.watcher.watches();
+    for event in events {
         let part = part(shared, account, &event, &judged).await?;
-        let (row, knock, rule) = judge(shared, account, event, part, dropped);
+        // Of what nobody answers, less is kept than who watches is told.
+        let whole =
+            is_watched.then(|| event.clone()).filter(|event| event.to.account == account.id);
+        let (row, knock, rule) = judge(shared, account, event, part);
         if let (Some((_, inbound, JournalState::Unread)), Some(rule)) = (&row, rule) {
             news.insert(inbound.from.id.clone(), rule);
         }
         judged.push(row);
-        knocks.push(knock);
+        beside.push((knock, whole));
     }
-    let mut orders = Vec::new();
-    for (row, shown) in judged.iter_mut().zip(shown) {
-        if let (Some((key, inbound, JournalState::Unread)), Shown::Yes) = (row, shown) {
-            orders.push(watching::commanded(shared, account, key, inbound, say.clone()));
-        }
-    }
-    stream::iter(orders).buffer_unordered(LOOKED_AT_ONCE).collect::<()>().await;
     let delivered = Delivered {
         account: account.id.clone(),
         events: judged.iter().flatten().cloned().collect(),
@@ -93,7 +74,7 @@ pub(crate) async fn admit(
     let mut verdicts = Vec::with_capacity(judged.len());
     let mut heard = Vec::with_capacity(judged.len());
     let mut strangers = Vec::new();
-    for (judged, knock) in judged.into_iter().zip(knocks) {
+    for (judged, (knock, whole)) in judged.into_iter().zip(beside) {
         // What was not offered to the journal has no answer from it.
         let answer = judged.and_then(|event| Some((event, admitted.next()?)));
         // A stranger is answered once, however often the platform delivers what they said.
@@ -104,7 +85,12 @@ pub(crate) async fn admit(
             }
             _ => None,
         };
-        if !matches!(answer, Some((_, Admitted::Repeated(_)))) {
+        let is_repeated = matches!(answer, Some((_, Admitted::Repeated(_))));
+        let is_heard = matches!(answer, Some(((_, _, JournalState::Unread), _)));
+        if let (Some(whole), None, false, false) = (&whole, &knock, is_heard, is_repeated) {
+            scrutiny::tell(shared, account, whole);
+        }
+        if !is_repeated {
             strangers.extend(knock.map(|knock| (seq, knock)));
         }
         verdicts.push(match answer {
@@ -125,6 +111,9 @@ pub(crate) async fn admit(
     ack.committed(Committed(verdicts));
     for (key, seq, inbound) in heard {
         account.silenced.hears(&inbound.to);
+        if is_watched && !scrutiny::is_due(&inbound) {
+            scrutiny::tell_heard(shared, account, &key, &inbound);
+        }
         crate::lanes::offer(shared, key, seq, inbound);
     }
     for (sender, rule) in news {
@@ -178,23 +167,12 @@ fn judge(
     account: &ConnectedAccount,
     mut inbound: Inbound,
     part: Part,
-    dropped: Option<String>,
 ) -> (Option<Judged>, Option<Inbound>, Option<Rule>) {
     let now = shared.clock.now();
     if inbound.to.account != account.id {
         tracing::warn!(account = %account.id, "refused an event of another account");
         passing::unwritten(shared, &inbound, now, Unwritten::Misdirected(account.id.clone()));
         return (None, None, None);
-    }
-    if let Some(why) = dropped {
-        if account.ignores(now) == Trace::None {
-            passing::unwritten(shared, &inbound, now, Unwritten::Ignored(why));
-            return (None, None, None);
-        }
-        denials::excerpt(&mut inbound);
-        conceal(&mut inbound);
-        let key = SessionKey::of(&inbound, shared.scope);
-        return (Some((key, inbound, JournalState::Ignored(why))), None, None);
     }
     let length = shorten(&mut inbound);
     let by = account.authority(&inbound);
@@ -217,7 +195,7 @@ fn judge(
         },
         (true, Length::Shortened) => JournalState::Denied(TOO_LONG.to_owned()),
         (false, _) => {
-            knock = knocks(&by, &inbound).then(|| stripped(&inbound));
+            knock = knocks(&by, &inbound).then(|| stripped(shared, &inbound));
             if account.denies(&inbound.from.id, now) == Trace::None {
                 let why = Unwritten::Denied(by.rule.reason().to_owned());
                 passing::unwritten(shared, &inbound, now, why);
@@ -232,6 +210,9 @@ fn judge(
     };
     let asked = shared.open_questions.answered_by(&inbound);
     let key = asked.unwrap_or_else(|| SessionKey::of(&inbound, shared.scope));
+    if state == JournalState::Unread {
+        scrutiny::mark(shared, &mut inbound);
+    }
     let is_news = by.rule.names() && account.is_news(&inbound.from.id);
     (Some((key, inbound, state)), knock, is_news.then_some(by.rule))
 }
@@ -251,7 +232,7 @@ fn attend(account: &ConnectedAccount, inbound: &Inbound, part: Part, now: Timest
 }
 
 /// Whether somebody who is not let in may be answered: a person who says something in a direct chat.
-fn knocks(by: &Authority, inbound: &Inbound) -> bool {
+pub(crate) fn knocks(by: &Authority, inbound: &Inbound) -> bool {
     let InboundKind::Said(message) = &inbound.kind else { return false };
     let deed = match Code::read(&message.text) {
         Some(_) => Deed::Redeem,
@@ -269,10 +250,14 @@ fn conceal(inbound: &mut Inbound) {
     }
 }
 
-/// As much of what a stranger said as decides what becomes of it.
-fn stripped(inbound: &Inbound) -> Inbound {
+/// As much of what a stranger said as decides what becomes of it. Who watches decides by more than we do.
+fn stripped(shared: &Shared, inbound: &Inbound) -> Inbound {
     let mut inbound = inbound.clone();
-    denials::excerpt(&mut inbound);
+    if !shared.watcher.watches() {
+        denials::excerpt(&mut inbound);
+    } else if let InboundKind::Said(message) = &mut inbound.kind {
+        message.text.truncate(message.text.floor_char_boundary(LONGEST_OF_STRANGERS));
+    }
     inbound
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use talaria_model::{AgentEvent, Inbound, Seq, Timestamp, TurnId};
 use talaria_platform::Bursts;
-use talaria_session::{Ended, Event, Session, SessionKey};
+use talaria_session::{Ended, Event, Session, SessionKey, is_control};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 pub(crate) use driver::run;
@@ -21,6 +21,7 @@ pub(crate) use driver::run;
 use crate::bursts::Heard;
 use crate::drain::Leaving;
 use crate::dump::{Doing, LaneDump};
+use crate::fetching::Fetched;
 
 /// How many events may overtake others at once. One stop does what ten do.
 const URGENT: usize = 8;
@@ -90,6 +91,43 @@ impl Inbox {
             self.newest = Some(heard.seq);
             self.said.push_back(heard);
         }
+    }
+
+    /// What was said of a message may let it overtake others, or take that from it.
+    fn fetched(&mut self, seq: Seq, fetched: Fetched, now: Timestamp) {
+        let said = self.said.iter().position(|waiting| waiting.seq == seq);
+        let control = self.control.iter().position(|(waiting, _)| *waiting == seq);
+        let Some(inbound) = fetched else {
+            said.and_then(|place| self.said.remove(place));
+            control.and_then(|place| self.control.remove(place));
+            return;
+        };
+        let overtakes = is_control(&inbound);
+        match (said, control) {
+            (Some(place), _) if overtakes && self.control.len() < URGENT => {
+                self.said.remove(place);
+                self.control.push_back((seq, inbound));
+            }
+            (Some(place), _) => self.said[place].inbound = inbound,
+            (None, Some(place)) if overtakes => self.control[place].1 = inbound,
+            (None, Some(place)) => {
+                self.control.remove(place);
+                self.wait_in_order(Heard::new(seq, inbound, &Bursts::NONE, now));
+            }
+            // What was forgotten meanwhile is of no interest.
+            (None, None) => {}
+        }
+    }
+
+    /// Puts something behind what came before it. Where that is still in the journal, it is read from there
+    /// with the rest.
+    fn wait_in_order(&mut self, heard: Heard) {
+        if self.behind && !self.is_known(heard.seq) {
+            return self.leave_to_journal();
+        }
+        let place = self.said.partition_point(|waiting| waiting.seq < heard.seq);
+        self.newest = self.newest.max(Some(heard.seq));
+        self.said.insert(place, heard);
     }
 
     /// Forgets what stands before a row: nobody will answer it.
@@ -232,13 +270,9 @@ impl Lane {
         }
     }
 
-    /// The files of a message that waits are there, or will not be.
-    fn fetched(&self, seq: Seq, inbound: Inbound) {
-        let mut inbox = self.lock();
-        // What was dropped meanwhile is of no interest.
-        if let Some(waiting) = inbox.said.iter_mut().find(|waiting| waiting.seq == seq) {
-            waiting.inbound = inbound;
-        }
+    /// A message that waits has what there is to be had, or is not waited for any more.
+    fn fetched(&self, seq: Seq, fetched: Fetched, now: Timestamp) {
+        self.lock().fetched(seq, fetched, now);
     }
 
     /// Tells the session what its agent did. Answers once that is durable: with the delivery that

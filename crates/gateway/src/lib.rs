@@ -44,6 +44,7 @@ mod preview;
 mod probation;
 mod recall;
 mod requests;
+mod scrutiny;
 mod shared;
 mod shares;
 mod silenced;
@@ -92,9 +93,7 @@ pub use shared::{Limits, Routes};
 pub use speaking::Mouth;
 pub use steward::{NoSteward, Steward};
 pub use turns::WorkingTurn;
-pub use watching::{
-    Arriving, Commanded, Happening, NoWatcher, Order, Over, Patience, Say, Used, Watcher, What,
-};
+pub use watching::{Arriving, Commanded, Happening, NoWatcher, Order, Over, Used, Watcher, What};
 
 /// Everything a gateway is made of.
 pub struct Parts {

@@ -1,11 +1,9 @@
 //! The turns that work at the moment.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use talaria_model::{AccountId, Address, Timestamp, TurnId};
-use tokio::sync::Notify;
+use talaria_model::{Address, Timestamp, TurnId};
 
 use crate::shared::Shared;
 
@@ -24,7 +22,6 @@ pub struct WorkingTurn {
 #[derive(Default)]
 pub(crate) struct Turns {
     working: Mutex<BTreeMap<TurnId, WorkingTurn>>,
-    begun: Notify,
 }
 
 impl Turns {
@@ -34,19 +31,6 @@ impl Turns {
 
     pub(crate) fn all(&self) -> Vec<WorkingTurn> {
         self.lock().values().cloned().collect()
-    }
-
-    /// Completes when one works on this account.
-    pub(crate) async fn work_on(&self, account: &AccountId) {
-        loop {
-            let mut begun = pin!(self.begun.notified());
-            // What begins while it is looked counts, too.
-            begun.as_mut().enable();
-            if self.lock().values().any(|working| working.to.account == *account) {
-                return;
-            }
-            begun.await;
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TurnId, WorkingTurn>> {
@@ -65,7 +49,6 @@ impl InHand {
         let (turn, to, since) = (turn.clone(), to.clone(), shared.clock.now());
         let turn = WorkingTurn { turn, to, since };
         shared.turns.lock().insert(turn.turn.clone(), turn.clone());
-        shared.turns.begun.notify_waiters();
         Self { shared: shared.clone(), turn }
     }
 }

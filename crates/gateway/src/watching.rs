@@ -1,39 +1,21 @@
 //! Who watches from outside: is told what happens in conversations, and asked before some of it does.
 //!
 //! What happens in a conversation is told once it is durable, and never twice; a process that dies at the
-//! wrong moment tells nobody. What arrives is shown before it is: a platform that repeats what is in the
-//! journal already is of no interest, but one that repeats what a process died over is.
+//! wrong moment tells nobody. What is asked about what arrives is the business of `scrutiny`.
 
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::FutureExt;
-use futures::future::{self, BoxFuture};
 use talaria_model::{
-    Address, Addressed, AgentEvent, CallId, EntryBody, EventId, Failure, Inbound, InboundKind,
-    Message, Sender, SessionId, Timestamp, ToolCall, TurnId,
+    Address, AgentEvent, CallId, EntryBody, Failure, Inbound, Sender, SessionId, Timestamp,
+    ToolCall, TurnId,
 };
-use talaria_session::{
-    Command, Edits, Effect, Event, Given, Life, Meant, Retired, Session, SessionKey, acts_at_once,
-    meant,
-};
-use talaria_store::StoreError;
+use talaria_session::{Effect, Event, Given, Life, Retired, Session, SessionKey};
 
-use crate::accounts::ConnectedAccount;
 use crate::shared::Shared;
 
-/// How long whoever watches may take over all that arrives at once. Nothing else is heard on the account
-/// in the meantime, not even that its platform asks whether we are still there.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
-
-/// The same from when there is something on the account that somebody may want to stop: a stop behind it is
-/// to act within a second.
-const HURRIED_LOOK: Duration = Duration::from_millis(600);
-
-/// Who watches. Telling must not wait. Asking holds up what comes in on the account: an answer is there
-/// by the time that was named with the question.
+/// Who watches. Telling must not wait. Asking holds up the conversation that it is about and nobody else's,
+/// and has an answer before long, whatever happens.
 #[async_trait]
 pub trait Watcher: Send + Sync {
     /// Whether anybody watches at all. Nothing is prepared for nobody.
@@ -42,24 +24,18 @@ pub trait Watcher: Send + Sync {
     /// Something happened in a conversation.
     fn happened(&self, happening: &Happening);
 
-    /// Something arrived, and nobody has decided yet whether its sender is let in.
-    async fn arriving(&self, platform: &'static str, inbound: &Inbound, say: Say) -> Arriving;
+    /// Something arrived in which nobody else has a say: nobody answers it, or it waits for nobody.
+    fn arrived(&self, platform: &'static str, inbound: &Inbound);
+
+    /// Something arrived, and is answered unless who watches does not want that.
+    async fn arriving(&self, platform: &'static str, inbound: &Inbound) -> Arriving;
+
+    /// Somebody gave a command that waits for nobody.
+    fn ordered(&self, order: &Order<'_>);
 
     /// Somebody gives a command that they may give.
     async fn commanded(&self, order: &Order<'_>) -> Commanded;
 }
-
-/// Whether who watches has a say in something.
-#[derive(Debug, Clone)]
-pub enum Say {
-    /// Until nobody waits for it any more. Later it is as if nothing had been said.
-    Until(Patience),
-    /// It is only told: what stops something or answers a question waits for nobody.
-    None,
-}
-
-/// How long who watches is waited for. It can turn out to be shorter than it was at first.
-pub type Patience = future::Shared<BoxFuture<'static, ()>>;
 
 /// What becomes of something that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,8 +70,6 @@ pub struct Order<'a> {
     pub inbound: &'a Inbound,
     /// Which it is.
     pub given: &'a Given,
-    /// Whether anybody has a say in it.
-    pub say: Say,
 }
 
 /// Something that happened in a conversation.
@@ -185,129 +159,16 @@ impl Watcher for NoWatcher {
 
     fn happened(&self, _: &Happening) {}
 
-    async fn arriving(&self, _: &'static str, _: &Inbound, _: Say) -> Arriving {
+    fn arrived(&self, _: &'static str, _: &Inbound) {}
+
+    async fn arriving(&self, _: &'static str, _: &Inbound) -> Arriving {
         Arriving::Goes
     }
 
+    fn ordered(&self, _: &Order<'_>) {}
+
     async fn commanded(&self, _: &Order<'_>) -> Commanded {
         Commanded::Goes
-    }
-}
-
-/// Whether who watches is shown something that arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
-    Yes,
-    No,
-}
-
-/// Which events of a batch are shown to who watches: none that is in the journal already or stands in the
-/// batch before, and none of another account.
-pub(crate) async fn shown(
-    shared: &Shared,
-    account: &ConnectedAccount,
-    events: &[Inbound],
-) -> Result<Vec<Shown>, StoreError> {
-    if !shared.watcher.watches() || events.is_empty() {
-        return Ok(vec![Shown::No; events.len()]);
-    }
-    let ids: Vec<EventId> = events.iter().map(|event| event.id.clone()).collect();
-    let mut known: HashSet<EventId> =
-        shared.store.journalled(&account.id, &ids).await?.into_iter().collect();
-    let shown = events.iter().map(|event| {
-        let is_ours = event.to.account == account.id;
-        if is_ours && known.insert(event.id.clone()) { Shown::Yes } else { Shown::No }
-    });
-    Ok(shown.collect())
-}
-
-/// The say that who watches has in a batch that arrives now.
-pub(crate) fn say(shared: &Arc<Shared>, account: &ConnectedAccount, events: &[Inbound]) -> Say {
-    let (shared, account) = (shared.clone(), account.id.clone());
-    let has_stop = events.iter().any(waits_for_nobody);
-    let patience = async move {
-        let hurried = async {
-            if !has_stop {
-                shared.turns.work_on(&account).await;
-            }
-            shared.clock.sleep(HURRIED_LOOK).await;
-        };
-        tokio::select! {
-            () = hurried => {}
-            () = shared.clock.sleep(LONGEST_LOOK) => {}
-        }
-    };
-    Say::Until(patience.boxed().shared())
-}
-
-/// Lets the watcher see what arrives. Says why nobody will answer it, if nobody will.
-pub(crate) async fn arriving(
-    shared: &Shared,
-    platform: &'static str,
-    inbound: &mut Inbound,
-    say: Say,
-) -> Option<String> {
-    let is_told = acts_at_once(text(inbound)?);
-    let say = if is_told { Say::None } else { say };
-    let seen = shared.watcher.arriving(platform, inbound, say).await;
-    match seen {
-        _ if is_told => None,
-        Arriving::Goes => None,
-        Arriving::Dropped(why) => Some(why),
-        Arriving::Rewritten(words) => {
-            text(inbound)?.text = words;
-            None
-        }
-    }
-}
-
-/// Lets the watcher decide about a command that whoever gives it may give. What it decides is written down
-/// with what arrived.
-pub(crate) async fn commanded(
-    shared: &Shared,
-    account: &ConnectedAccount,
-    key: &SessionKey,
-    inbound: &mut Inbound,
-    say: Say,
-) {
-    let rules = shared.rules_for(key);
-    // Where a change is not answered, it commands nothing.
-    let is_read = match &inbound.kind {
-        InboundKind::Said(_) => true,
-        InboundKind::Edited(_) => rules.edits == Edits::Answered,
-        InboundKind::Pressed(_) | InboundKind::Stopped => false,
-    };
-    let by = account.authority(inbound);
-    let Some(message) = text(inbound).filter(|_| is_read) else { return };
-    if message.addressed != Addressed::ToUs {
-        return;
-    }
-    let Meant::Command(given) = meant(message, &rules.quick, &by) else { return };
-    let is_told = given.command.is_some_and(Command::acts_at_once);
-    let say = if is_told { Say::None } else { say };
-    let platform = account.plan().account.spec.name;
-    let order = Order { platform, key, inbound, given: &given, say };
-    let decided = shared.watcher.commanded(&order).await;
-    let Some(message) = text(inbound).filter(|_| !is_told) else { return };
-    match decided {
-        Commanded::Goes => {}
-        Commanded::Rewritten(words) => message.text = words,
-        Commanded::Answered(words) => message.answered = Some(words),
-    }
-}
-
-/// Whether something stops something or answers a question.
-fn waits_for_nobody(inbound: &Inbound) -> bool {
-    match &inbound.kind {
-        InboundKind::Said(message) | InboundKind::Edited(message) => acts_at_once(message),
-        InboundKind::Pressed(_) | InboundKind::Stopped => true,
-    }
-}
-
-fn text(inbound: &mut Inbound) -> Option<&mut Message> {
-    match &mut inbound.kind {
-        InboundKind::Said(message) | InboundKind::Edited(message) => Some(message),
-        InboundKind::Pressed(_) | InboundKind::Stopped => None,
     }
 }
 

@@ -302,27 +302,15 @@ impl Hooks {
     }
 
     /// Asks every hook that decides about an event, one after the other, until one has decided. The others
-    /// are told. Whoever has not decided when patience is over, or after ten seconds for all, has failed to.
-    pub async fn ask(
-        &self,
-        event: &str,
-        about: &Value,
-        patience: impl Future<Output = ()> + Send,
-    ) -> Verdict {
+    /// are told. Whoever has not decided after ten seconds for all has failed to.
+    pub async fn ask(&self, event: &str, about: &Value) -> Verdict {
         let line = line(event, about);
         let (decide, hear): (Vec<_>, Vec<_>) =
             self.who(event).into_iter().partition(|hook| hook.manifest.decides);
         for hook in hear {
             self.tell_one(hook, event, &line);
         }
-        let over = async {
-            tokio::select! {
-                biased;
-                () = patience => {}
-                () = self.clock.sleep(LONGEST_ASKING) => {}
-            }
-        };
-        let over = over.shared();
+        let over = self.clock.sleep(LONGEST_ASKING).shared();
         for hook in decide {
             let decided = self.decide(hook, event, &line, over.clone()).await;
             let ruling = decided.unwrap_or_else(|error| {

@@ -85,6 +85,9 @@ pub struct Message {
     /// What others said in the chat since we were last spoken to, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overheard: Vec<Overheard>,
+    /// Whether those who watch have yet to be asked about it.
+    #[serde(default, skip_serializing_if = "Scrutiny::is_over")]
+    pub scrutiny: Scrutiny,
     /// What is answered in our place, because somebody who was asked about it wants that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<String>,
@@ -152,6 +155,23 @@ pub enum Addressed {
 impl Addressed {
     fn is_to_us(&self) -> bool {
         *self == Self::ToUs
+    }
+}
+
+/// Whether those who watch have yet to be asked about a message. Nobody hears of it before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scrutiny {
+    /// They were, or need not be.
+    #[default]
+    Over,
+    /// They have.
+    Due,
+}
+
+impl Scrutiny {
+    fn is_over(&self) -> bool {
+        *self == Self::Over
     }
 }
 

@@ -42,7 +42,9 @@ pub use id::{
     AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, SenderId,
     Seq, SessionId, ThreadId, TurnId,
 };
-pub use inbound::{Addressed, Author, Edition, Inbound, InboundKind, Message, Overheard, Quote};
+pub use inbound::{
+    Addressed, Author, Edition, Inbound, InboundKind, Message, Overheard, Quote, Scrutiny,
+};
 pub use media::{Media, MediaKind, Unfetched};
 pub use outbound::{Act, Draft, Outbound, Progress, Receipt};
 pub use pattern::{Pattern, PatternError};

@@ -32,8 +32,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use talaria_model::{
-    AccountId, Address, Digest, Entry, EventId, FileId, Grant, Inbound, MessageId, Outbound,
-    OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
+    Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
@@ -130,18 +130,14 @@ impl Store for SqliteStore {
         self.writer.write(|conn| batch.write(conn)).await
     }
 
-    async fn journalled(
-        &self,
-        account: &AccountId,
-        events: &[EventId],
-    ) -> Result<Vec<EventId>, StoreError> {
-        let (account, events) = (account.clone(), events.to_vec());
-        self.readers.read(move |conn| read::journalled(conn, &account, events)).await
-    }
-
     async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError> {
         let amendment = Amendment::of(seq, inbound)?;
         self.writer.write(|conn| amendment.write(conn)).await
+    }
+
+    async fn ignore(&self, seq: Seq, inbound: &Inbound, reason: &str) -> Result<(), StoreError> {
+        let (rest, reason) = (Amendment::of(seq, inbound)?, reason.to_owned());
+        self.writer.write(move |conn| rest.ignore(conn, &reason)).await
     }
 
     async fn deny(&self, rows: &[Seq], reason: &str) -> Result<(), StoreError> {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, params};
 use talaria_model::{
-    AccountId, Address, Entry, EventId, FileId, Inbound, MessageId, Outbound, OutboundId, SenderId,
-    Seq, SessionId, Timestamp,
+    AccountId, Address, Entry, FileId, Inbound, MessageId, Outbound, OutboundId, SenderId, Seq,
+    SessionId, Timestamp,
 };
 use talaria_session::{Session, SessionKey};
 use talaria_store::{
@@ -54,22 +54,6 @@ macro_rules! conversations {
 pub(crate) fn cursor(conn: &Connection, account: &AccountId) -> Read<Option<String>> {
     let sql = "SELECT cursor FROM account WHERE name = ?";
     Ok(maybe(conn, sql, [account.as_str()], |row| row.get(0))?.flatten())
-}
-
-pub(crate) fn journalled(
-    conn: &Connection,
-    account: &AccountId,
-    events: Vec<EventId>,
-) -> Read<Vec<EventId>> {
-    let sql = "SELECT 1 FROM account a JOIN journal j ON j.account = a.id
-         WHERE a.name = ? AND j.event = ?";
-    let mut there = Vec::new();
-    for event in events {
-        if maybe(conn, sql, [account.as_str(), event.as_str()], |_| Ok(()))?.is_some() {
-            there.push(event);
-        }
-    }
-    Ok(there)
 }
 
 pub(crate) fn load(conn: &Connection, key: &SessionKey) -> Read<Option<Session>> {

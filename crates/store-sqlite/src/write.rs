@@ -124,6 +124,19 @@ impl Amendment {
         }
         Ok(())
     }
+
+    /// The same of a row that nobody answers.
+    pub(crate) fn ignore(self, conn: &Connection, reason: &str) -> Written<()> {
+        let state = JournalState::Ignored(reason.to_owned());
+        let sql =
+            "UPDATE journal SET inbound = ?, state = ?, detail = ? WHERE seq = ? AND state = 0";
+        let row = params![self.inbound, journal_state(&state), journal_detail(&state)?, self.seq];
+        if execute(conn, sql, row)? > 0 {
+            let_go(conn, Holder::Journal, self.seq)?;
+            hold(conn, Holder::Journal, self.seq, &self.files)?;
+        }
+        Ok(())
+    }
 }
 
 fn seq(row: i64) -> Seq {

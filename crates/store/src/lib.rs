@@ -21,8 +21,8 @@ mod trace;
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Address, Digest, Entry, EventId, FileId, Grant, Inbound, MessageId, Outbound,
-    OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
+    Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
@@ -63,16 +63,14 @@ pub trait Store: Send + Sync + 'static {
     /// but its denied rows is kept.
     async fn admit(&self, delivered: Delivered) -> Result<Vec<Admitted>, StoreError>;
 
-    /// Which of these events of an account are in the journal.
-    async fn journalled(
-        &self,
-        account: &AccountId,
-        events: &[EventId],
-    ) -> Result<Vec<EventId>, StoreError>;
-
     /// Puts what is known of an event by now in the place of what arrived: files that were fetched for
-    /// it. A row that a step has taken, that is not there or that was not let in stays as it is.
+    /// it, or what those who watch made of it. A row that a step has taken, that is not there or that was
+    /// not let in stays as it is.
     async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError>;
+
+    /// Says that nobody answers a row after all, and why, and keeps this much of it. A row that a step has
+    /// taken, that is not there or that was not let in stays as it is.
+    async fn ignore(&self, seq: Seq, inbound: &Inbound, reason: &str) -> Result<(), StoreError>;
 
     /// Says that these rows are not let in after all, and why: who said them was put out before a step
     /// took them. A row that a step has taken stays as it is.

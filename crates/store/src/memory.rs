@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use talaria_model::{
-    AccountId, Act, Address, Digest, Draft, Entry, EventId, FileId, Grant, Inbound, MessageId,
-    Outbound, OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Act, Address, Digest, Draft, Entry, FileId, Grant, Inbound, MessageId, Outbound,
+    OutboundId, Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
@@ -85,22 +85,21 @@ impl Store for MemoryStore {
         Ok(admitted)
     }
 
-    async fn journalled(
-        &self,
-        account: &AccountId,
-        events: &[EventId],
-    ) -> Result<Vec<EventId>, StoreError> {
-        let kept = self.lock();
-        let is_there =
-            |event: &&EventId| kept.seen.contains_key(&(account.clone(), (*event).clone()));
-        Ok(events.iter().filter(is_there).cloned().collect())
-    }
-
     async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError> {
         let mut kept = self.lock();
         let row = kept.journal.get_mut(&seq.0);
         if let Some(row) = row.filter(|row| row.state == JournalState::Unread) {
             row.inbound = inbound.clone();
+        }
+        Ok(())
+    }
+
+    async fn ignore(&self, seq: Seq, inbound: &Inbound, reason: &str) -> Result<(), StoreError> {
+        let mut kept = self.lock();
+        let row = kept.journal.get_mut(&seq.0);
+        if let Some(row) = row.filter(|row| row.state == JournalState::Unread) {
+            row.inbound = inbound.clone();
+            row.state = JournalState::Ignored(reason.to_owned());
         }
         Ok(())
     }

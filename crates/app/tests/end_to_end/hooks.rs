@@ -211,8 +211,9 @@ async fn commands_are_decided_by_hooks_once_and_only_for_those_who_may_give_them
 }
 
 #[tokio::test]
-async fn a_stranger_is_seen_by_hooks_before_anybody_knows_that_they_are_one() {
-    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+async fn a_stranger_whom_a_hook_drops_is_given_no_code() {
+    let account = ["unauthorized_dm_behavior: pair"];
+    let mut rig = Rig::new(VendorSettings::default(), &account).await;
     let written = fs::read_to_string(rig.home.file("config.yaml")).unwrap();
     let listed = written.replace("allow_everyone: true", "allow: [ann]");
     assert_ne!(written, listed);
@@ -231,6 +232,8 @@ async fn a_stranger_is_seen_by_hooks_before_anybody_knows_that_they_are_one() {
         });
     }
     assert!(says(&rig, "ann", "/help", 1).await.contains("/help"));
+    let has_code = |truth: &Truth| truth.shown_in("zoe").any(|shown| shown.text.contains("code"));
+    rig.until("a code for who was not dropped", has_code).await;
     let (ended, output) = run(rig.home.path(), &["why", &trouble]).await;
     let why = "the hook gate dropped it: known to be trouble";
     assert!(ended.success() && output.contains(why), "{output}");

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_model::{Failure, OutboundId, Seq, TurnId};
+use talaria_model::{Failure, Inbound, OutboundId, Seq, TurnId};
 use talaria_platform::Bursts;
 use talaria_session::{Deed, Ended, Event, Phase, Session};
 use talaria_store::StoreError;
@@ -17,6 +17,7 @@ use crate::bursts::{self, Heard, Ready};
 use crate::drain::{Begun, Leaving};
 use crate::fetching::Fetches;
 use crate::memory::Memory;
+use crate::scrutiny;
 use crate::shared::Shared;
 use crate::spending;
 use crate::tasks::{Panicked, calm};
@@ -193,7 +194,9 @@ impl Driver {
             tokio::select! {
                 biased;
                 () = self.lane.wake.notified() => {}
-                (seq, inbound) = self.fetches.next() => self.lane.fetched(seq, inbound),
+                (seq, fetched) = self.fetches.next() => {
+                    self.lane.fetched(seq, fetched, clock.now());
+                }
                 () = rest => {}
                 () = waited => {
                     return if idle { Next::Leave } else { Next::Event(Event::Woke, None) };
@@ -213,7 +216,9 @@ impl Driver {
             self.put_off = false;
             return Some(Next::Event(Event::Restarted { ended: Ended::Cleanly }, None));
         }
-        if !is_out && let Some((seq, inbound)) = inbox.control.pop_front() {
+        let is_decided = |(_, inbound): &(Seq, Inbound)| !scrutiny::is_due(inbound);
+        let control = inbox.control.iter().position(is_decided).filter(|_| !is_out);
+        if let Some((seq, inbound)) = control.and_then(|place| inbox.control.remove(place)) {
             if inbox.behind {
                 self.taken.push_back(seq);
             }
@@ -232,10 +237,14 @@ impl Driver {
         }
         self.waits = None;
         // Nobody is denied for what an operator does for a minute.
-        if is_out || !self.session.as_ref().is_none_or(Session::has_room) {
+        if is_out {
             return None;
         }
-        self.fetches.keep_up(&self.shared, inbox.said.iter());
+        let (control, said) = (inbox.control.iter(), inbox.said.iter());
+        self.fetches.keep_up(&self.shared, &self.lane.key, control, said);
+        if !self.session.as_ref().is_none_or(Session::has_room) {
+            return None;
+        }
         let (listens, now) = (self.shared.listens(), self.shared.clock.now());
         match bursts::ready(&inbox.said, &self.bursts, listens, now) {
             Ready::First(parts) => {

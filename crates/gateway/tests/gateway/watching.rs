@@ -6,20 +6,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
-use talaria_gateway::{Arriving, Commanded, Happening, Order, Say, Used, Watcher, What};
+use talaria_gateway::{Arriving, Commanded, Happening, Order, Paired, Used, Watcher, What};
 use talaria_model::{
-    AgentEvent, CallId, Cost, Failure, Inbound, InboundKind, Message, MessageId, SenderId,
-    ToolCall, Usage, Word,
+    AgentEvent, CallId, Cost, Failure, Inbound, InboundKind, Message, MessageId, Scrutiny,
+    SenderId, ToolCall, Usage, Word,
 };
 use talaria_platform::Verdict;
-use talaria_session::{Access, Edits, RoomRules, Tiers};
-use talaria_store::Store;
+use talaria_session::{Access, Edits, PairWish, Reach, RoomRules, Strangers, Tiers};
+use talaria_store::{Clue, JournalState, Store};
 use talaria_testkit::Dice;
 
 use crate::world::{End, Habits, Hears, SIMPLE, Vendor, Verb, World, agent};
 
-/// As long as all that arrives at once may be looked at.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// As long as somebody takes who uses all the time there is to decide about something.
+const LONGEST: Duration = Duration::from_secs(10);
 
 type Look = Box<dyn Fn(&str) -> Arriving + Send + Sync>;
 type Decide = Box<dyn Fn(&str) -> Commanded + Send + Sync>;
@@ -29,9 +29,11 @@ struct Witness {
     seen: Mutex<Vec<String>>,
     look: Look,
     decide: Decide,
-    /// How long it thinks about something in which it has a say.
-    thinks: Duration,
+    /// How long it thinks about something that it is asked about, by its text or its name.
+    thinks: Thinks,
 }
+
+type Thinks = Box<dyn Fn(&str) -> Duration + Send + Sync>;
 
 impl Witness {
     fn new() -> Self {
@@ -39,7 +41,7 @@ impl Witness {
             seen: Mutex::default(),
             look: Box::new(|_| Arriving::Goes),
             decide: Box::new(|_| Commanded::Goes),
-            thinks: Duration::ZERO,
+            thinks: Box::new(|_| Duration::ZERO),
         }
     }
 
@@ -60,13 +62,21 @@ impl Witness {
         seen.iter().filter_map(|seen| seen.strip_prefix(&kind)).map(str::to_owned).collect()
     }
 
-    async fn think(&self, say: &Say) {
-        if let Say::Until(patience) = say {
-            tokio::select! {
-                () = SystemClock.sleep(self.thinks) => {}
-                () = patience.clone() => {}
-            }
-        }
+    /// The same, and thinks about everything for this long.
+    fn thinking(self, time: Duration) -> Self {
+        Self { thinks: Box::new(move |_| time), ..self }
+    }
+
+    async fn think(&self, about: &str) {
+        SystemClock.sleep((self.thinks)(about)).await;
+    }
+}
+
+/// What was said.
+fn words(inbound: &Inbound) -> &str {
+    match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => &message.text,
+        _ => panic!("nothing was said"),
     }
 }
 
@@ -99,19 +109,23 @@ impl Watcher for Witness {
         });
     }
 
-    async fn arriving(&self, _: &'static str, inbound: &Inbound, say: Say) -> Arriving {
-        let (InboundKind::Said(message) | InboundKind::Edited(message)) = &inbound.kind else {
-            panic!("nothing was said");
-        };
-        self.saw(format!("arriving {}: {}", inbound.from.id, message.text));
-        self.think(&say).await;
-        (self.look)(&message.text)
+    fn arrived(&self, _: &'static str, inbound: &Inbound) {
+        self.saw(format!("arrived {}: {}", inbound.from.id, words(inbound)));
+    }
+
+    async fn arriving(&self, _: &'static str, inbound: &Inbound) -> Arriving {
+        self.saw(format!("arriving {}: {}", inbound.from.id, words(inbound)));
+        self.think(words(inbound)).await;
+        (self.look)(words(inbound))
+    }
+
+    fn ordered(&self, order: &Order<'_>) {
+        self.saw(format!("told {}: {}", order.inbound.from.id, order.given.name));
     }
 
     async fn commanded(&self, order: &Order<'_>) -> Commanded {
-        let way = if matches!(order.say, Say::None) { "told" } else { "asked" };
-        self.saw(format!("{way} {}: {}", order.inbound.from.id, order.given.name));
-        self.think(&order.say).await;
+        self.saw(format!("asked {}: {}", order.inbound.from.id, order.given.name));
+        self.think(&order.given.name).await;
         (self.decide)(&order.given.name)
     }
 }
@@ -154,7 +168,7 @@ fn nobody_is_asked_about_a_command_that_its_sender_may_not_give() {
     });
     let asked = witness.seen("asked");
     assert_eq!(asked, ["alice: restart", "alice: deploy", "ben: weather", "alice: weather"]);
-    assert_eq!(witness.seen("arriving").last().unwrap(), "mallory: /weather", "before it is known");
+    assert_eq!(witness.seen("arrived"), ["mallory: /weather"], "nobody is asked about a stranger");
 }
 
 #[test]
@@ -166,19 +180,20 @@ fn what_a_watcher_decided_is_not_said_to_somebody_who_may_not_give_the_command_a
         Access { direct, ..Access::only(["alice", "ben"].map(SenderId::literal)) }
     };
     world.accounts[0].1 = tiers("ben");
-    // It is journalled, and no step takes it.
-    world.disk.fails(Verb::Load, 1000);
+    // It is decided about, and no step takes it.
+    world.disk.fails(Verb::Commit, 1000);
     world.live(async |life| {
         life.vendor.say("ben", "bens", "/restart");
         life.pass_seconds(5).await;
     });
     assert_eq!(witness.seen("asked"), ["ben: restart"]);
-    world.disk.fails(Verb::Load, 0);
+    world.disk.fails(Verb::Commit, 0);
     world.accounts[0].1 = tiers("alice");
     world.live(async |life| {
         let bens = life.texts("bens", 1).await;
         assert!(bens[0].contains("is for administrators"), "{bens:?}");
     });
+    assert_eq!(witness.seen("asked"), ["ben: restart"], "what was decided is written down");
 }
 
 #[test]
@@ -219,10 +234,10 @@ fn what_is_twice_in_a_batch_is_shown_once() {
 }
 
 #[test]
-fn wherever_a_process_dies_nobody_is_asked_again_about_what_is_journalled() {
-    let mut repeats = 0;
+fn wherever_a_process_dies_nobody_is_asked_again_about_what_was_decided() {
+    let (mut repeats, mut asked_again) = (0, 0);
     for moment in 1.. {
-        let witness = Arc::new(Witness::answering());
+        let witness = Arc::new(Witness::answering().thinking(Duration::from_secs(1)));
         let mut world = World::hearing(SIMPLE, Hears::Envelopes);
         world.watcher = witness.clone();
         let end = world.live_and_die(moment, async |life| {
@@ -233,8 +248,12 @@ fn wherever_a_process_dies_nobody_is_asked_again_about_what_is_journalled() {
         let said = world.vendor().truth(|truth| truth.happened.first().cloned());
         let Some(said) = said else { continue };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let account = world.vendor().account();
-        let kept = runtime.block_on(world.disk.kept.journalled(&account, &[said.id])).unwrap();
+        let clue = Clue::Id(said.id.as_str().to_owned());
+        let kept = runtime.block_on(world.disk.kept.trace(&clue, 1)).unwrap();
+        let is_decided = kept.first().is_some_and(|row| match &row.inbound.kind {
+            InboundKind::Said(message) => message.scrutiny == Scrutiny::Over,
+            _ => false,
+        });
         let before = witness.seen("asked").len();
         world.live(async |life| {
             let texts = life.texts("home", 1).await;
@@ -242,9 +261,13 @@ fn wherever_a_process_dies_nobody_is_asked_again_about_what_is_journalled() {
             // What was not acknowledged comes again.
             life.pass_seconds(60).await;
             life.quiet().await;
+            let answers = life.vendor.texts("home");
+            let unmarked = answers.iter().filter(|text| **text == "deploy: done").count();
+            assert!(unmarked <= 1, "{answers:?}");
         });
-        let again = if kept.is_empty() { 1 } else { 0 };
+        let again = if is_decided { 0 } else { 1 };
         assert_eq!(witness.seen("asked").len(), before + again, "at moment {moment}");
+        asked_again += usize::from(before > 0) * again;
         repeats += world.vendor().truth(|truth| {
             let told = truth.batches.iter().filter_map(|batch| batch.verdicts.clone()).flatten();
             told.filter(|verdict| *verdict == Verdict::Repeated).count()
@@ -254,15 +277,19 @@ fn wherever_a_process_dies_nobody_is_asked_again_about_what_is_journalled() {
         }
     }
     assert!(repeats > 0, "nothing was ever repeated");
+    assert!(asked_again > 0, "nobody ever died while somebody was asked");
 }
 
 #[test]
-fn a_watcher_that_takes_all_its_time_holds_up_a_batch_that_long_and_no_longer() {
-    let hangs = Witness { thinks: Duration::from_secs(1000), ..Witness::new() };
-    let (mut world, witness) = watched(hangs);
+fn a_watcher_that_takes_all_its_time_holds_up_what_it_is_asked_about_and_nothing_else() {
+    let thinks = |about: &str| if about == "slow" { LONGEST } else { Duration::ZERO };
+    let (mut world, witness) = watched(Witness { thinks: Box::new(thinks), ..Witness::new() });
     world.vendor().has_habits(Habits { batch: 100, ..Habits::default() }, Dice::seeded(1));
     world.live(async |life| {
         let said = life.now();
+        for number in 0..4 {
+            life.vendor.say("alice", &format!("slow-{number}"), "slow");
+        }
         for number in 0..50 {
             life.vendor.say("alice", &format!("words-{number}"), "hello");
             life.vendor.say("alice", &format!("command-{number}"), "/whoami");
@@ -271,23 +298,49 @@ fn a_watcher_that_takes_all_its_time_holds_up_a_batch_that_long_and_no_longer() 
             let answered = |chat: String| !vendor.texts(&chat).is_empty();
             (0..50).all(|n| answered(format!("words-{n}")) && answered(format!("command-{n}")))
         };
-        life.until("all are answered", is_answered).await;
+        life.until("all others are answered", is_answered).await;
+        assert_eq!(life.now(), said, "nobody waits for somebody else's question");
+        let told = life.vendor.truth(|truth| {
+            let told = truth.batches.iter().filter_map(|batch| batch.verdicts.clone()).flatten();
+            told.count()
+        });
+        assert_eq!(told, 104, "the platform has its acknowledgement");
+        let slow = |vendor: &Vendor| (0..4).all(|n| !vendor.texts(&format!("slow-{n}")).is_empty());
+        life.until("the slow ones are answered", slow).await;
         let took = life.now().since(said);
-        assert!(took >= LONGEST_LOOK && took < LONGEST_LOOK + Duration::from_secs(1), "{took:?}");
-        assert_eq!(life.vendor.truth(|truth| truth.batches.len()), 1);
+        assert!(took >= LONGEST && took < LONGEST + Duration::from_secs(1), "{took:?}");
     });
-    assert_eq!(witness.seen("arriving").len(), 100);
+    assert_eq!(witness.seen("arriving").len(), 104);
     assert_eq!(witness.seen("asked").len(), 50);
 }
 
 #[test]
-fn commands_that_arrive_together_are_decided_together_and_stay_in_order() {
-    let slow = Witness {
-        look: Box::new(|_| Arriving::Goes),
-        thinks: Duration::from_millis(450),
-        ..Witness::answering()
+fn what_is_too_much_to_be_asked_about_at_once_waits_and_is_asked_about() {
+    let drops = |text: &str| match text {
+        "bad" => Arriving::Dropped("bad".into()),
+        _ => Arriving::Goes,
     };
-    let (mut world, _) = watched(slow);
+    let witness = Witness { look: Box::new(drops), ..Witness::new() };
+    let (mut world, witness) = watched(witness.thinking(Duration::from_secs(1)));
+    world.vendor().has_habits(Habits { batch: 100, ..Habits::default() }, Dice::seeded(1));
+    world.live(async |life| {
+        for number in 0..64 {
+            let text = if number % 2 == 0 { "good" } else { "bad" };
+            life.vendor.say("alice", &format!("chat-{number}"), text);
+        }
+        life.pass_seconds(9).await;
+        life.quiet().await;
+        for number in 0..64 {
+            let texts = life.vendor.texts(&format!("chat-{number}"));
+            assert_eq!(texts.len(), (number + 1) % 2, "{texts:?}");
+        }
+    });
+    assert_eq!(witness.seen("arriving").len(), 64);
+}
+
+#[test]
+fn commands_that_arrive_together_are_decided_together_and_stay_in_order() {
+    let (mut world, _) = watched(Witness::answering().thinking(Duration::from_millis(450)));
     world.vendor().has_habits(Habits { batch: 100, ..Habits::default() }, Dice::seeded(1));
     world.live(async |life| {
         let said = life.now();
@@ -296,10 +349,113 @@ fn commands_that_arrive_together_are_decided_together_and_stay_in_order() {
         }
         let texts = life.texts("home", 40).await;
         let took = life.now().since(said);
-        // Eight at a time, each looked at once as a message and once as a command.
-        assert!(took < Duration::from_secs(5), "{took:?}");
+        // Four of a conversation at a time, each looked at once as a message and once as a command.
+        assert!(took < Duration::from_secs(10), "{took:?}");
         let ordered: Vec<_> = (0..40).map(|number| format!("do-{number}: done")).collect();
         assert_eq!(texts, ordered);
+    });
+}
+
+#[test]
+fn what_was_dropped_is_on_record_with_its_reason_and_an_excerpt() {
+    let drops = |text: &str| match text.starts_with("spam") {
+        true => Arriving::Dropped("the filter dropped it".into()),
+        false => Arriving::Goes,
+    };
+    let witness = Witness { look: Box::new(drops), ..Witness::new() };
+    let (mut world, _) = watched(witness.thinking(Duration::from_secs(1)));
+    // What was decided is written however long that takes, and others go on in the meantime.
+    world.disk.fails(Verb::Ignore, 3);
+    world.live(async |life| {
+        let spam = life.vendor.say("alice", "home", &"spam ".repeat(1000));
+        life.vendor.say("alice", "other", "hello");
+        assert_eq!(life.texts("other", 1).await, ["echo: hello"]);
+        life.pass_seconds(60).await;
+        life.quiet().await;
+        let clue = Clue::Id(spam.as_str().to_owned());
+        let row = life.disk.trace(&clue, 1).await.unwrap().remove(0);
+        assert_eq!(row.state, JournalState::Ignored("the filter dropped it".into()));
+        assert_eq!(words(&row.inbound).len(), 200);
+        assert_eq!(life.vendor.texts("home"), [""; 0]);
+        life.vendor.say("alice", "home", "hello");
+        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+    });
+}
+
+#[test]
+fn what_a_process_died_over_is_asked_about_by_the_next_one_and_answered_once() {
+    let (mut world, witness) = watched(Witness::new().thinking(LONGEST));
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.pass_seconds(5).await;
+        assert_eq!(life.vendor.texts("home"), [""; 0]);
+    });
+    world.live(async |life| {
+        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home"), ["echo: hello"]);
+    });
+    assert_eq!(witness.seen("arriving"), ["alice: hello", "alice: hello"]);
+}
+
+#[test]
+fn a_command_that_overtakes_others_is_asked_about_before_what_waits() {
+    // So much waits that nothing else is taken in.
+    let (mut world, witness) = watched(Witness::new().thinking(Duration::from_secs(1)));
+    world.rules.room = 2;
+    world.with_agent(endless()).live(async |life| {
+        life.vendor.say("alice", "home", "work");
+        life.pass_seconds(2).await;
+        for number in 0..20 {
+            life.vendor.say("alice", "home", &format!("more {number}"));
+        }
+        life.pass_seconds(30).await;
+        let asked = life.now();
+        life.vendor.say("alice", "home", "/new");
+        life.until("a new conversation", |vendor| !vendor.texts("home").is_empty()).await;
+        let took = life.now().since(asked);
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    });
+    assert_eq!(witness.seen("asked"), ["alice: new"]);
+}
+
+#[test]
+fn a_text_that_becomes_a_stop_stops_and_a_command_that_becomes_words_waits_for_its_turn() {
+    let look = |text: &str| match text {
+        "enough" => Arriving::Rewritten("/stop".into()),
+        _ => Arriving::Goes,
+    };
+    let decide = |name: &str| match name {
+        "new" => Commanded::Rewritten("three".into()),
+        _ => Commanded::Goes,
+    };
+    let witness = Witness { look: Box::new(look), decide: Box::new(decide), ..Witness::new() };
+    let (world, witness) = watched(witness);
+    world.with_agent(endless()).live(async |life| {
+        life.vendor.say("alice", "home", "work");
+        life.pass_seconds(1).await;
+        life.vendor.say("alice", "home", "enough");
+        life.until("a stop", is_stopped).await;
+    });
+    assert_eq!(witness.seen("told"), ["alice: stop"], "nobody is asked about a stop");
+
+    // The second one is still asked about when the third has been decided.
+    let thinks = |about: &str| if about == "two" { LONGEST } else { Duration::ZERO };
+    let witness = Witness { decide: Box::new(decide), thinks: Box::new(thinks), ..Witness::new() };
+    let (mut world, _) = watched(witness);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "one");
+        life.texts("home", 1).await;
+        life.vendor.say("alice", "home", "two");
+        life.pass_seconds(1).await;
+        life.vendor.say("alice", "home", "/new");
+        life.pass_seconds(1).await;
+        life.vendor.say("alice", "home", "four");
+        life.pass_seconds(20).await;
+        life.quiet().await;
+        let texts = life.vendor.texts("home").join(" ");
+        let place = |word: &str| texts.find(word).unwrap_or_else(|| panic!("{word} in {texts}"));
+        assert!(place("two") < place("three") && place("three") < place("four"), "{texts}");
     });
 }
 
@@ -318,24 +474,20 @@ fn is_stopped(vendor: &Vendor) -> bool {
     vendor.texts("home").iter().any(|text| text.contains("Stopped."))
 }
 
-/// As long as anybody waits for a stop.
-const AT_ONCE: Duration = Duration::from_secs(1);
-
 #[test]
-fn a_stop_behind_what_a_slow_watcher_is_asked_about_acts_within_a_second() {
+fn a_stop_waits_for_nobody_who_is_asked_about_anything() {
     for batch in [1, 10] {
-        let hangs = Witness { thinks: Duration::from_secs(1000), ..Witness::answering() };
-        let (world, witness) = watched(hangs);
+        let (world, witness) = watched(Witness::answering().thinking(LONGEST));
         world.vendor().has_habits(Habits { batch, ..Habits::default() }, Dice::seeded(1));
         world.with_agent(endless()).live(async |life| {
             life.vendor.say("alice", "home", "hello");
             life.pass_seconds(20).await;
             let asked = life.now();
             life.vendor.say("ben", "bens", "/weather");
+            life.vendor.say("alice", "home", "and this");
             life.vendor.say("alice", "home", "/stop");
             life.until("a stop", is_stopped).await;
-            let took = life.now().since(asked);
-            assert!(took < AT_ONCE, "{took:?} in batches of {batch}");
+            assert_eq!(life.now(), asked, "in batches of {batch}");
             life.until("an answer", |vendor| !vendor.texts("bens").is_empty()).await;
         });
         assert_eq!(witness.seen("asked"), ["ben: weather"]);
@@ -344,33 +496,13 @@ fn a_stop_behind_what_a_slow_watcher_is_asked_about_acts_within_a_second() {
 }
 
 #[test]
-fn a_turn_that_begins_while_a_watcher_is_asked_can_be_stopped_within_a_second() {
-    let hangs = Witness { thinks: Duration::from_secs(1000), ..Witness::new() };
-    let (world, _) = watched(hangs);
-    world.vendor().has_habits(Habits { batch: 1, ..Habits::default() }, Dice::seeded(1));
-    world.with_agent(endless()).live(async |life| {
-        life.vendor.say("alice", "home", "hello");
-        // Right behind it, before anybody knows that there will be a turn.
-        life.vendor.say("ben", "bens", "a word");
-        let is_heard = |vendor: &Vendor| vendor.truth(|truth| truth.batches.len() == 2);
-        life.until("the next batch", is_heard).await;
-        let asked = life.now();
-        life.vendor.say("alice", "home", "/stop");
-        life.until("a stop", is_stopped).await;
-        let took = life.now().since(asked);
-        assert!(took < AT_ONCE, "{took:?}");
-    });
-}
-
-#[test]
 fn what_stops_something_or_answers_a_question_waits_for_no_watcher() {
     let hangs = Witness {
-        thinks: Duration::from_secs(1000),
         look: Box::new(|text| match text {
             "/stop" => Arriving::Dropped("it is not asked".into()),
             _ => Arriving::Goes,
         }),
-        ..Witness::answering()
+        ..Witness::answering().thinking(LONGEST)
     };
     let (world, witness) = watched(hangs);
     world.with_agent(endless()).live(async |life| {
@@ -414,25 +546,61 @@ fn a_command_can_be_turned_into_another_one_and_is_still_subject_to_who_may_give
 }
 
 #[test]
-fn a_stranger_is_seen_before_it_is_known_that_they_are_one() {
+fn a_stranger_who_would_be_given_a_code_is_asked_about_and_others_are_told_of() {
     let look = |text: &str| match text {
         "spam" => Arriving::Dropped("spam".into()),
         _ => Arriving::Goes,
     };
-    let (mut world, witness) = watched(Witness { look: Box::new(look), ..Witness::answering() });
-    world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
+    let witness = || Witness { look: Box::new(look), ..Witness::answering() };
+    for strangers in [Strangers::Pair, Strangers::Ignore] {
+        let (mut world, witness) = watched(witness().thinking(Duration::from_secs(1)));
+        world.accounts[0].1 = Access { strangers, ..Access::only([SenderId::literal("alice")]) };
+        world.live(async |life| {
+            life.vendor.say("mallory", "mallorys", "spam");
+            life.vendor.say("eve", "eves", "/deploy");
+            life.vendor.say("alice", "home", "spam");
+            life.vendor.say("alice", "home", "hello");
+            assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+            life.pass_seconds(5).await;
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("mallorys"), [""; 0], "dropped");
+            let codes = usize::from(strangers == Strangers::Pair);
+            assert_eq!(life.vendor.texts("eves").len(), codes);
+            assert_eq!(life.disk.counts().await.unwrap().denied, 2);
+        });
+        let mut asked = witness.seen("arriving");
+        asked.sort();
+        let told = witness.seen("arrived");
+        match strangers {
+            Strangers::Pair => {
+                let all = ["alice: hello", "alice: spam", "eve: /deploy", "mallory: spam"];
+                assert_eq!((asked, told.len()), (all.map(str::to_owned).to_vec(), 0));
+            }
+            _ => {
+                assert_eq!(asked, ["alice: hello", "alice: spam"]);
+                assert_eq!(told, ["mallory: spam", "eve: /deploy"]);
+            }
+        }
+        assert_eq!(witness.seen("asked"), [""; 0]);
+    }
+}
+
+#[test]
+fn a_code_that_a_watcher_finds_in_something_lets_in() {
+    let look = |text: &str| match text.strip_prefix("my code is ") {
+        Some(code) => Arriving::Rewritten(code.to_owned()),
+        None => Arriving::Goes,
+    };
+    let (mut world, _) = watched(Witness { look: Box::new(look), ..Witness::new() });
+    let access = Access::only([SenderId::literal("alice")]);
+    world.accounts[0].1 = Access { strangers: Strangers::Pair, ..access };
     world.live(async |life| {
-        life.vendor.say("mallory", "home", "spam");
-        life.vendor.say("mallory", "home", "/deploy");
-        life.vendor.say("alice", "home", "spam");
-        life.vendor.say("alice", "home", "hello");
-        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
-        life.quiet().await;
-        assert_eq!(life.disk.counts().await.unwrap().denied, 1, "what was dropped is not denied");
+        let account = life.vendor.account();
+        let issued = life.gateway.pair(&account, &PairWish::Issue(Reach::Direct), "operator").await;
+        let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
+        life.vendor.say("ann", "anns", &format!("my code is {}", code.expose()));
+        assert_eq!(life.texts("anns", 1).await, ["Paired! You are let in; say what you need."]);
     });
-    let seen = ["mallory: spam", "mallory: /deploy", "alice: spam", "alice: hello"];
-    assert_eq!(witness.seen("arriving"), seen);
-    assert_eq!(witness.seen("asked"), [""; 0]);
 }
 
 #[test]

@@ -43,6 +43,7 @@ enum Op {
     PutAway(usize, u8),
     Tell { chat: usize, delivery: u32 },
     Deny(Vec<u8>),
+    Ignore(u8),
     Guests { account: usize, read: u8, seed: u8 },
     Audit(u8),
 }
@@ -153,6 +154,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (chat(), 0..LIVES).prop_map(|(chat, life)| Op::Rename(chat, life)),
         1 => (chat(), 0..LIVES).prop_map(|(chat, life)| Op::PutAway(chat, life)),
         2 => prop::collection::vec(0..12u8, 0..3).prop_map(Op::Deny),
+        2 => (0..12u8).prop_map(Op::Ignore),
         2 => (0..2usize, 0..4u8, any::<u8>())
             .prop_map(|(account, read, seed)| Op::Guests { account, read, seed }),
         1 => any::<u8>().prop_map(Op::Audit),
@@ -352,6 +354,10 @@ async fn apply(store: &dyn Store, op: &Op, now: i64) -> String {
         Op::Deny(rows) => {
             let rows: Vec<_> = rows.iter().map(|seq| Seq(u64::from(*seq))).collect();
             format!("{:?}", store.deny(&rows, "put out").await)
+        }
+        Op::Ignore(seq) => {
+            let rest = inbound(&key("one", "c"), "rest");
+            format!("{:?}", store.ignore(Seq(u64::from(*seq)), &rest, "dropped").await)
         }
         Op::Guests { account, read, seed } => {
             let chat = key(["one", "two"][*account], "c");

@@ -1,8 +1,8 @@
 //! What arrived.
 
 use talaria_model::{
-    ChatKind, EventId, FileId, FileRef, Inbound, InboundKind, Message, MessageId, SenderId, Seq,
-    ThreadId, Transcript, TurnId, Understood,
+    ChatKind, FileId, FileRef, Inbound, InboundKind, Message, MessageId, SenderId, Seq, ThreadId,
+    Transcript, TurnId, Understood,
 };
 use talaria_session::SessionKey;
 
@@ -11,7 +11,7 @@ use super::world::{
     account, address, admit, admit_as, at, attempt, change, decide, delivered, key, message,
     parcels, post, preview, said, session, settle, step, thinking, waiting,
 };
-use crate::{Admitted, Commit, Delivered, Dropped, JournalState, Settlement, Use};
+use crate::{Admitted, Clue, Commit, Delivered, Dropped, JournalState, Settlement, Use};
 
 pub async fn a_batch_and_its_cursor_are_journalled_together(harness: &dyn Harness) {
     let store = harness.open().await;
@@ -81,22 +81,6 @@ pub async fn an_event_twice_in_one_batch_is_one_row(harness: &dyn Harness) {
     };
     assert_eq!(first, second);
     assert_eq!(store.unread(&chat, 10).await.map(|rows| rows.len()), Ok(1));
-}
-
-pub async fn which_events_are_journalled_is_known_for_each_account(harness: &dyn Harness) {
-    let store = harness.open().await;
-    let ids = ["1", "2", "3", "4"].map(EventId::literal);
-    assert_eq!(store.journalled(&account("bot"), &ids).await, Ok(Vec::new()));
-    let chat = key("bot", "c");
-    admit(&*store, &chat, "1").await;
-    admit(&*store, &key("other", "c"), "2").await;
-    admit_as(&*store, &chat, "3", JournalState::Denied("no".into()), at(1)).await;
-    let store = harness.open().await;
-    let there = store.journalled(&account("bot"), &ids).await;
-    assert_eq!(there, Ok(vec![ids[0].clone(), ids[2].clone()]));
-    assert_eq!(store.journalled(&account("other"), &ids).await, Ok(vec![ids[1].clone()]));
-    assert_eq!(store.journalled(&account("bot"), &[]).await, Ok(Vec::new()));
-    assert_eq!(store.journalled(&account("nobody"), &ids).await, Ok(Vec::new()));
 }
 
 pub async fn the_same_event_on_another_account_is_another_event(harness: &dyn Harness) {
@@ -403,6 +387,38 @@ pub async fn what_is_known_of_an_event_by_now_takes_the_place_of_what_arrived(
     }
     store.amend(unread, &late).await.expect("amends");
     assert_eq!(store.uses(&[file.id, other.id]).await, Ok(vec![Use::Past, Use::None]));
+}
+
+pub async fn a_row_that_nobody_answers_after_all_keeps_what_is_left_of_it(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let file = FileRef::new(FileId::literal("f"), "f", "text/plain", 1);
+    let message =
+        Message { text: "all of it".into(), files: vec![file.clone()], ..Message::default() };
+    let whole = Inbound { kind: InboundKind::Said(message), ..said(&chat, "1", "all of it") };
+    let ignored = admit(&*store, &chat, "1").await;
+    store.amend(ignored, &whole).await.expect("amends");
+    let denied = admit_as(&*store, &chat, "2", JournalState::Denied("no".into()), at(1)).await;
+    let taken = admit(&*store, &chat, "3").await;
+    let unread = admit(&*store, &chat, "4").await;
+    let journal = vec![change(taken, JournalState::Handled)];
+    store.commit(Commit { journal, ..step(&session(&chat)) }).await.expect("commits");
+    for (seq, id) in [(ignored, "1"), (denied, "2"), (taken, "3"), (Seq(999), "5")] {
+        store.ignore(seq, &said(&chat, id, "all"), "a hook dropped it").await.expect("ignores");
+    }
+    let store = harness.open().await;
+    let rows = store.unread(&chat, 10).await.expect("reads");
+    assert_eq!(rows.into_iter().map(|(seq, _)| seq).collect::<Vec<_>>(), [unread]);
+    let state = async |id: &str| {
+        let traced = store.trace(&Clue::Id(id.to_owned()), 1).await.expect("reads");
+        traced.into_iter().next().map(|traced| (traced.state, traced.inbound))
+    };
+    let why = JournalState::Ignored("a hook dropped it".into());
+    assert_eq!(state("1").await, Some((why, said(&chat, "1", "all"))));
+    assert_eq!(state("2").await.map(|row| row.0), Some(JournalState::Denied("no".into())));
+    assert_eq!(state("3").await.map(|row| row.0), Some(JournalState::Handled));
+    assert_eq!(store.uses(&[file.id]).await, Ok(vec![Use::None]), "nobody needs its file");
+    assert_eq!(store.counts().await.expect("reads").denied, 1);
 }
 
 pub async fn words_that_a_step_conceals_are_gone_with_it(harness: &dyn Harness) {

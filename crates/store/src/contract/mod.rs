@@ -56,7 +56,7 @@ macro_rules! store_contract {
                 a_batch_and_its_cursor_are_journalled_together
                 a_repeat_keeps_the_first_row_and_reports_its_number
                 an_event_twice_in_one_batch_is_one_row
-                which_events_are_journalled_is_known_for_each_account
+                a_row_that_nobody_answers_after_all_keeps_what_is_left_of_it
                 the_same_event_on_another_account_is_another_event
                 numbers_follow_arrival_across_accounts
                 numbers_are_never_given_twice

@@ -13,6 +13,7 @@ use talaria_model::{
 use talaria_session::{Policy, Room, SessionKey, Surface};
 use talaria_store::{JournalState, Settlement};
 
+use super::seed::DROPPED_BY_HOOK;
 use super::{Approved, Asking, Deed, Hears, Ledger, Row, SHORT_MARK, Shown, Truth, Vendor, World};
 use crate::{Token, mentioned};
 
@@ -90,6 +91,8 @@ pub struct Circumstances {
     pub disk_lied: bool,
     /// Whether the model's provider ever failed.
     pub model_failed: bool,
+    /// Whether somebody watched who drops some of what is said.
+    pub hooks: bool,
 }
 
 /// Where a message comes from.
@@ -225,7 +228,8 @@ impl Judge<'_> {
                 }
                 Some(JournalState::Ignored(why)) => {
                     let is_said = matches!(row.inbound.kind, InboundKind::Said(_));
-                    if is_said && (why != DROPPED || !self.was_stopped(&row.key)) {
+                    let is_dropped = why == DROPPED_BY_HOOK && self.circumstances.hooks;
+                    if is_said && !is_dropped && (why != DROPPED || !self.was_stopped(&row.key)) {
                         found.add(
                             Invariant::Once,
                             format!("{seq} is ignored, {why}, and nobody stopped anything"),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_clock::{Clock, SystemClock};
 use talaria_model::{
-    AccountId, Address, Digest, Entry, EventId, FileId, Grant, Inbound, MessageId, Outbound,
-    OutboundId, Seq, SessionId, Timestamp,
+    AccountId, Address, Digest, Entry, FileId, Grant, Inbound, MessageId, Outbound, OutboundId,
+    Seq, SessionId, Timestamp,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
@@ -32,7 +32,7 @@ use super::{Dice, Ground};
 pub enum Verb {
     Admit,
     Amend,
-    Journalled,
+    Ignore,
     Load,
     Commit,
     Unread,
@@ -324,17 +324,14 @@ impl Store for Disk {
         self.write(Verb::Admit, write, |ledger, admitted| ledger.admit(asked, admitted)).await
     }
 
-    async fn journalled(
-        &self,
-        account: &AccountId,
-        events: &[EventId],
-    ) -> Result<Vec<EventId>, StoreError> {
-        self.read(Verb::Journalled, self.kept.journalled(account, events)).await
-    }
-
     async fn amend(&self, seq: Seq, inbound: &Inbound) -> Result<(), StoreError> {
         let write = self.kept.amend(seq, inbound);
         self.write(Verb::Amend, write, |ledger, ()| ledger.amend(seq, inbound)).await
+    }
+
+    async fn ignore(&self, seq: Seq, inbound: &Inbound, reason: &str) -> Result<(), StoreError> {
+        let write = self.kept.ignore(seq, inbound, reason);
+        self.write(Verb::Ignore, write, |ledger, ()| ledger.ignore(seq, inbound, reason)).await
     }
 
     async fn deny(&self, rows: &[Seq], reason: &str) -> Result<(), StoreError> {

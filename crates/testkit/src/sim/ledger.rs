@@ -173,6 +173,16 @@ impl Ledger {
         self.line = Some(line);
     }
 
+    pub(super) fn ignore(&mut self, seq: Seq, inbound: &Inbound, reason: &str) {
+        if let Some(row) = self.rows.get_mut(&seq)
+            && row.states.last() == Some(&JournalState::Unread)
+        {
+            row.inbound = inbound.clone();
+            row.states.push(JournalState::Ignored(reason.to_owned()));
+        }
+        self.line = Some(format!("{seq:?}: {reason}"));
+    }
+
     pub(super) fn deny(&mut self, rows: &[Seq], reason: &str) {
         for seq in rows {
             if let Some(row) = self.rows.get_mut(seq)

@@ -1,5 +1,6 @@
 //! One seed: a story with everything that happens in it, told once, and judged.
 
+mod hooks;
 mod people;
 mod plan;
 mod play;
@@ -15,6 +16,7 @@ use super::check::{Circumstances, Invariant, Problem, problems};
 use super::{Keeps, World};
 use crate::Dice;
 
+pub(super) use hooks::DROPPED_BY_HOOK;
 use plan::Plan;
 use play::{Story, Turnout};
 
@@ -178,6 +180,7 @@ impl Story {
             stops: self.stops,
             disk_lied: self.plan.weather.disk_lies,
             model_failed: self.plan.weather.model_garbles || self.plan.weather.model_fails,
+            hooks: self.plan.weather.hooks,
         }
     }
 }

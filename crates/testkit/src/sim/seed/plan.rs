@@ -1,6 +1,7 @@
 //! What a seed switches on, and what happens when.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_model::{
@@ -10,6 +11,7 @@ use talaria_model::{
 use talaria_platform::{FetchError, SendError};
 use talaria_session::{Access, Acks, Busy, GroupSessions, Rules, Scope, ThreadSessions};
 
+use super::hooks::Doorkeeper;
 use super::people::{Saying, Speech};
 use crate::sim::{Conduct, Habits, Handing, Hears, Moment, Moods, Moody, Reach, World};
 use crate::{Dice, Token};
@@ -85,6 +87,7 @@ pub(super) struct Weather {
     pub(super) fresh: bool,
     pub(super) forwards: bool,
     pub(super) approvals: bool,
+    pub(super) hooks: bool,
 }
 
 impl fmt::Display for Weather {
@@ -144,6 +147,7 @@ impl Weather {
             fresh: on(2),
             forwards: on(3),
             approvals: on(3),
+            hooks: on(4),
         }
     }
 }
@@ -256,6 +260,9 @@ impl Plan {
                 self.poisoned = Some(token);
                 model.is_killed_by(token, u32::MAX);
             }
+        }
+        if weather.hooks {
+            world.watcher = Arc::new(Doorkeeper::new(Arc::new(world.clock.clone()), dice.split()));
         }
         self.schedule(dice);
     }
