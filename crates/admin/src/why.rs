@@ -4,8 +4,8 @@
 use talaria_clock::rfc3339;
 use talaria_gateway::{Glimpse, MISDIRECTED, Unwritten};
 use talaria_model::{
-    AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Timestamp, ToolCall,
-    TurnId,
+    AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Scrutiny, Timestamp,
+    ToolCall, TurnId,
 };
 use talaria_store::{
     AuditDeed, AuditRow, Audited, Clue, JournalState, ParcelState, Recorded, Sent, Store, Traced,
@@ -152,8 +152,18 @@ fn blank(inbound: &Inbound) -> api::Decision {
     }
 }
 
+fn is_asked_about(inbound: &Inbound) -> bool {
+    match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => {
+            message.scrutiny == Scrutiny::Due
+        }
+        InboundKind::Pressed(_) | InboundKind::Stopped => false,
+    }
+}
+
 fn outcome(event: &Traced, in_hand: Option<&TurnId>) -> String {
     let known = match &event.state {
+        JournalState::Unread if is_asked_about(&event.inbound) => "waits for hooks to decide",
         JournalState::Unread => "waits to be read",
         JournalState::Taken => "waits for its turn",
         JournalState::Bound(turn) if in_hand == Some(turn) => "is being answered",

@@ -101,6 +101,14 @@ impl Watcher for Watching {
         }
     }
 
+    fn judges_arrivals(&self) -> bool {
+        self.hooks.decides(ARRIVAL)
+    }
+
+    fn judges(&self, order: &Order<'_>) -> bool {
+        self.hooks.decides(&command(order))
+    }
+
     fn arrived(&self, platform: &'static str, inbound: &Inbound) {
         if self.hooks.wants(ARRIVAL) {
             self.hooks.tell(ARRIVAL, &arrival(platform, inbound));

@@ -28,7 +28,6 @@ use crate::door::Door;
 use crate::exchanges::Exchanges;
 use crate::lanes;
 use crate::pace::{Purse, Purses};
-use crate::scrutiny::ASKED_AT_ONCE;
 use crate::shared::Shared;
 use crate::silenced::Silenced;
 use crate::supervise::{self, Care, Course, Orders};
@@ -67,8 +66,6 @@ pub(crate) struct ConnectedAccount {
     library: Mutex<Option<Arc<dyn Library>>>,
     /// Places for those who fetch files.
     pub(crate) fetches: Semaphore,
-    /// Places for what those who watch are asked about.
-    pub(crate) questions: Semaphore,
     connected: Notify,
     status: Mutex<AccountStatus>,
     /// When it was last heard, whatever the wall clock says.
@@ -231,7 +228,6 @@ impl ConnectedAccount {
             outgoing: Mutex::default(),
             library: Mutex::default(),
             fetches: Semaphore::new(FETCHES_AT_ONCE),
-            questions: Semaphore::new(ASKED_AT_ONCE),
             connected: Notify::new(),
             status: Mutex::new(status),
             heard: Mutex::default(),

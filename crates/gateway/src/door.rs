@@ -3,10 +3,11 @@
 //!
 //! Whoever attends to the door takes everybody who stands there together, and goes when nobody does.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::{StreamExt, future, stream};
+use futures::{StreamExt, stream};
 use talaria_model::{Content, Inbound, InboundKind, Outbound, SenderId, Seq, Timestamp};
 use talaria_session::pairing::{Answer, Chance, GuestBook, Silence};
 use talaria_session::{Rule, Strangers};
@@ -17,9 +18,12 @@ use crate::commits;
 use crate::glimpses::Unwritten;
 use crate::intake;
 use crate::pairing::{self, Edit, PAIRING, WELCOME, chance, letter, principal};
-use crate::scrutiny::{self, ASKED_AT_ONCE, Seen};
+use crate::scrutiny;
 use crate::shared::Shared;
 use crate::tasks::calm;
+
+/// How many strangers are asked about at once, so that those who are let in are asked about, too.
+const ASKED_AT_ONCE: usize = 2;
 
 /// How many wait at once. Who comes then is not answered, and may come again.
 const MOST_WAITING: usize = 256;
@@ -30,12 +34,18 @@ const FULL: &str = "Too many people ask to be let in at the moment. Try again in
 /// Those who wait at the door of an account.
 #[derive(Default)]
 pub(crate) struct Door {
-    line: Mutex<Line>,
+    /// Those whom who watches has a say in.
+    asked_about: Line,
+    /// Those about whom we decide.
+    known: Line,
 }
 
 #[derive(Default)]
-struct Line {
-    waiting: VecDeque<Knock>,
+struct Line(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    knocks: VecDeque<Knock>,
     /// Somebody is attending to it.
     attended: bool,
 }
@@ -50,86 +60,128 @@ pub(crate) enum Knock {
 }
 
 impl Door {
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether somebody waits, or is being attended to.
     pub(crate) fn is_busy(&self) -> bool {
-        self.line().attended
+        self.asked_about.lock().attended || self.known.lock().attended
+    }
+}
+
+impl Line {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All who wait. Nobody attends to the door any more where nobody does.
-    fn next(&self) -> Vec<Knock> {
-        let mut line = self.line();
-        line.attended = !line.waiting.is_empty();
-        line.waiting.drain(..).collect()
+    /// Stands in the line, where there is room. Somebody has to attend to it who does not yet.
+    fn stand(&self, knock: Knock) -> Result<Attended, Knock> {
+        let mut waiting = self.lock();
+        if waiting.knocks.len() >= MOST_WAITING {
+            return Err(knock);
+        }
+        waiting.knocks.push_back(knock);
+        let attended = std::mem::replace(&mut waiting.attended, true);
+        Ok(if attended { Attended::Yes } else { Attended::NotYet })
     }
+
+    /// All who wait. Nobody attends to the line any more where nobody does.
+    fn next(&self) -> Vec<Knock> {
+        let mut waiting = self.lock();
+        waiting.attended = !waiting.knocks.is_empty();
+        waiting.knocks.drain(..).collect()
+    }
+}
+
+/// Whether somebody attends to a line.
+enum Attended {
+    Yes,
+    NotYet,
 }
 
 /// Goes on without waiting for what becomes of it.
 pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock: Knock) {
-    let now = shared.clock.now();
-    let mut line = account.door.line();
-    let unheard = match &knock {
-        Knock::Stranger(_, inbound) if account.is_deaf_to(inbound, now) => {
-            match account.strangers() {
+    if let Knock::Stranger(_, inbound) = &knock {
+        if account.is_deaf_to(inbound, shared.clock.now()) {
+            let unheard = match account.strangers() {
                 Strangers::Ignore => "is ignored",
                 Strangers::Pair => "was answered lately",
-            }
+            };
+            return unanswered(shared, account, inbound, unheard.into());
         }
-        _ if line.waiting.len() >= MOST_WAITING => "too many ask",
-        _ => {
-            line.waiting.push_back(knock);
-            if !std::mem::replace(&mut line.attended, true) {
-                shared.tasks.spawn(attend(shared.clone(), account.clone()));
-            }
-            return;
+        if scrutiny::minds_stranger(shared, inbound) {
+            return match account.door.asked_about.stand(knock) {
+                Ok(Attended::Yes) => {}
+                Ok(Attended::NotYet) => {
+                    shared.tasks.spawn(inquire(shared.clone(), account.clone()));
+                }
+                Err(knock) => turn_away(shared, account, &knock),
+            };
         }
-    };
-    drop(line);
-    if let Knock::Stranger(_, inbound) = &knock {
-        shared.glimpses.catch(inbound, now, Unwritten::Knocked(unheard.into()));
+    }
+    stand(shared, account, knock);
+}
+
+/// Lets somebody wait about whom only we decide.
+fn stand(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock: Knock) {
+    match account.door.known.stand(knock) {
+        Ok(Attended::Yes) => {}
+        Ok(Attended::NotYet) => {
+            shared.tasks.spawn(attend(shared.clone(), account.clone()));
+        }
+        Err(knock) => turn_away(shared, account, &knock),
+    }
+}
+
+fn turn_away(shared: &Shared, account: &ConnectedAccount, knock: &Knock) {
+    if let Knock::Stranger(_, inbound) = knock {
+        unanswered(shared, account, inbound, "too many ask".into());
+    }
+}
+
+/// Nobody answers a stranger. Who watches is told of one whom it was to be asked about.
+fn unanswered(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    inbound: &Inbound,
+    why: Cow<'static, str>,
+) {
+    if scrutiny::minds_stranger(shared, inbound) {
         scrutiny::tell(shared, account, inbound);
     }
+    shared.glimpses.catch(inbound, shared.clock.now(), Unwritten::Knocked(why));
+}
+
+/// Asks about strangers, each by itself: one over whom somebody thinks for long keeps few others waiting.
+async fn inquire(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
+    loop {
+        let knocks = account.door.asked_about.next();
+        if knocks.is_empty() {
+            return;
+        }
+        let ask = |knock| ask_about(&shared, &account, knock);
+        stream::iter(knocks).for_each_concurrent(ASKED_AT_ONCE, ask).await;
+    }
+}
+
+async fn ask_about(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock: Knock) {
+    let Knock::Stranger(row, mut inbound) = knock else { return stand(shared, account, knock) };
+    let came = match scrutiny::ask_about_stranger(shared, account, &mut inbound).await {
+        Some(why) => format!("is ignored: {why}").into(),
+        // Another text may ask for something else.
+        None if !intake::knocks(&account.authority(&inbound), &inbound) => "is ignored".into(),
+        None => return stand(shared, account, Knock::Stranger(row, inbound)),
+    };
+    shared.glimpses.catch(&inbound, shared.clock.now(), Unwritten::Knocked(came));
 }
 
 async fn attend(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
     loop {
-        let mut knocks = account.door.next();
+        let knocks = account.door.known.next();
         if knocks.is_empty() {
             return;
-        }
-        if shared.watcher.watches() {
-            knocks = welcome(&shared, &account, knocks).await;
         }
         if calm(open(&shared, &account, &knocks)).await.is_err() {
             tracing::error!(account = %account.id, "who attends to the door panicked");
         }
     }
-}
-
-/// Those who wait, without whom a watcher wants to be left unanswered.
-async fn welcome(shared: &Shared, account: &ConnectedAccount, knocks: Vec<Knock>) -> Vec<Knock> {
-    let asked = knocks.into_iter().map(|knock| ask_about(shared, account, knock));
-    stream::iter(asked).buffered(ASKED_AT_ONCE).filter_map(future::ready).collect().await
-}
-
-/// Somebody at the door with what is made of what they said, if they are answered.
-async fn ask_about(shared: &Shared, account: &ConnectedAccount, knock: Knock) -> Option<Knock> {
-    let Knock::Stranger(row, mut inbound) = knock else { return Some(knock) };
-    let came = match scrutiny::ask_about_stranger(shared, account, &mut inbound).await {
-        Seen::Dropped(why) => format!("is ignored: {why}").into(),
-        // Another text may ask for something else.
-        Seen::Changed if !knocks_at(account, &inbound) => "is ignored".into(),
-        Seen::Changed | Seen::Unchanged => return Some(Knock::Stranger(row, inbound)),
-    };
-    shared.glimpses.catch(&inbound, shared.clock.now(), Unwritten::Knocked(came));
-    None
-}
-
-fn knocks_at(account: &ConnectedAccount, inbound: &Inbound) -> bool {
-    intake::knocks(&account.authority(inbound), inbound)
 }
 
 /// Decides about all of them in one commit.

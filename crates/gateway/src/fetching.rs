@@ -25,11 +25,10 @@ use talaria_store::StoreError;
 use crate::accounts::ConnectedAccount;
 use crate::bursts::Heard;
 use crate::hearing::{self, Listens};
-use crate::scrutiny::{self, Seen};
 use crate::shared::Shared;
 use crate::shares::{Shares, TooMany};
 use crate::tasks::{Panicked, calm};
-use crate::{denials, passing};
+use crate::{denials, passing, scrutiny};
 
 /// For how many messages of a conversation files are fetched at the same time.
 const AHEAD: usize = 4;
@@ -82,19 +81,24 @@ impl Fetches {
         waiting: impl Iterator<Item = &'a Heard>,
     ) {
         let listens = shared.listens();
-        let waiting = waiting.filter(|heard| is_due(&heard.inbound, listens)).take(AHEAD);
         // What overtakes others waits for nobody's files.
         let asked_about = overtaking.filter(|(_, inbound)| scrutiny::is_due(inbound));
-        let due: Vec<(Seq, &Inbound)> = asked_about
-            .map(|(seq, inbound)| (*seq, inbound))
-            .chain(waiting.map(|heard| (heard.seq, &heard.inbound)))
-            .collect();
-        self.0.retain(|(seq, _)| due.iter().any(|(wanted, _)| wanted == seq));
-        for (seq, inbound) in due {
-            if !self.0.iter().any(|(begun, _)| *begun == seq) {
-                let fetch = fetch(shared.clone(), key.clone(), seq, inbound.clone()).boxed();
-                self.0.push((seq, Mutex::new(fetch)));
-            }
+        let asked_about: Vec<(Seq, &Inbound)> =
+            asked_about.map(|(seq, inbound)| (*seq, inbound)).collect();
+        let waiting = waiting.filter(|heard| is_due(&heard.inbound, listens));
+        let waiting: Vec<(Seq, &Inbound)> =
+            waiting.map(|heard| (heard.seq, &heard.inbound)).collect();
+        let is_in =
+            |due: &[(Seq, &Inbound)], seq: Seq| due.iter().any(|(wanted, _)| *wanted == seq);
+        // What has begun goes on as long as somebody waits for it, wherever that stands by now.
+        self.0.retain(|(seq, _)| is_in(&asked_about, *seq) || is_in(&waiting, *seq));
+        let ahead = self.0.iter().filter(|(seq, _)| is_in(&waiting, *seq)).count();
+        let is_new = |(seq, _): &(Seq, &Inbound)| !self.0.iter().any(|(begun, _)| begun == seq);
+        let more = waiting.into_iter().filter(is_new).take(AHEAD.saturating_sub(ahead));
+        let new: Vec<_> = asked_about.into_iter().filter(is_new).chain(more).collect();
+        for (seq, inbound) in new {
+            let fetch = fetch(shared.clone(), key.clone(), seq, inbound.clone()).boxed();
+            self.0.push((seq, Mutex::new(fetch)));
         }
     }
 
@@ -120,28 +124,21 @@ impl Fetches {
 
 /// The message with what it lacked; its files are durable, and so is what was made of it.
 async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbound) -> Fetched {
-    let mut keeps = false;
     if scrutiny::is_due(&inbound) {
-        match scrutiny::ask(&shared, &key, &mut inbound).await {
-            Seen::Unchanged => {}
-            Seen::Changed => keeps = true,
-            Seen::Dropped(why) => {
-                drop_row(&shared, seq, inbound, &why).await;
-                return None;
-            }
+        if let Some(why) = scrutiny::ask(&shared, &key, &mut inbound).await {
+            drop_row(&shared, seq, inbound, &why).await;
+            return None;
         }
-        // What was changed is kept before the rest is fetched, so that nobody is asked twice for the sake
-        // of a file; and what overtakes others waits for no file.
-        if keeps {
-            write(&shared, seq, &inbound, None).await;
-            keeps = false;
-        }
+        // What was decided is kept before the rest is fetched, so that nobody is asked twice for the sake of
+        // a file; and what overtakes others waits for no file.
+        write(&shared, seq, &inbound, None).await;
         if is_control(&inbound) {
             return Some(inbound);
         }
     }
     let account = inbound.to.account.clone();
     let asked_about = inbound.clone();
+    let mut keeps = false;
     if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
         message.surroundings = None;
         keeps = !message.media.is_empty() || shared.listens().is_due(&asked_about);
@@ -166,7 +163,7 @@ async fn drop_row(shared: &Shared, seq: Seq, mut inbound: Inbound, why: &str) {
     denials::excerpt(&mut inbound);
     write(shared, seq, &inbound, Some(why)).await;
     tracing::info!(account = %inbound.to.account, why, "dropped");
-    passing::dropped(shared, seq, &inbound.to.account);
+    passing::dropped(shared, seq);
 }
 
 /// Writes what became of a message while it waited, and why nobody answers it if nobody does, however long

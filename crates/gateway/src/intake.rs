@@ -43,8 +43,7 @@ pub(crate) async fn admit(
     for event in events {
         let part = part(shared, account, &event, &judged).await?;
         // Of what nobody answers, less is kept than who watches is told.
-        let whole =
-            is_watched.then(|| event.clone()).filter(|event| event.to.account == account.id);
+        let whole = is_watched.then(|| told(account, &event)).flatten();
         let (row, knock, rule) = judge(shared, account, event, part);
         if let (Some((_, inbound, JournalState::Unread)), Some(rule)) = (&row, rule) {
             news.insert(inbound.from.id.clone(), rule);
@@ -87,7 +86,10 @@ pub(crate) async fn admit(
         };
         let is_repeated = matches!(answer, Some((_, Admitted::Repeated(_))));
         let is_heard = matches!(answer, Some(((_, _, JournalState::Unread), _)));
-        if let (Some(whole), None, false, false) = (&whole, &knock, is_heard, is_repeated) {
+        // About who may be answered, somebody may be asked.
+        let is_asked_about =
+            knock.as_ref().is_some_and(|knock| scrutiny::minds_stranger(shared, knock));
+        if let (Some(whole), false) = (&whole, is_heard || is_repeated || is_asked_about) {
             scrutiny::tell(shared, account, whole);
         }
         if !is_repeated {
@@ -211,7 +213,7 @@ fn judge(
     let asked = shared.open_questions.answered_by(&inbound);
     let key = asked.unwrap_or_else(|| SessionKey::of(&inbound, shared.scope));
     if state == JournalState::Unread {
-        scrutiny::mark(shared, &mut inbound);
+        scrutiny::mark(shared, account, &key, &mut inbound);
     }
     let is_news = by.rule.names() && account.is_news(&inbound.from.id);
     (Some((key, inbound, state)), knock, is_news.then_some(by.rule))
@@ -241,13 +243,23 @@ pub(crate) fn knocks(by: &Authority, inbound: &Inbound) -> bool {
     inbound.from.kind == SenderKind::Person && by.may(deed)
 }
 
-/// What may be a pairing code is not written down.
-fn conceal(inbound: &mut Inbound) {
+/// What may be a pairing code is not written down, and shown to nobody.
+pub(crate) fn conceal(inbound: &mut Inbound) {
     if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind
         && Code::read(&message.text).is_some()
     {
         message.text = "(perhaps a pairing code)".to_owned();
     }
+}
+
+/// What who watches is told of something that nobody answers: no code of a stranger, and nothing of another
+/// account.
+fn told(account: &ConnectedAccount, inbound: &Inbound) -> Option<Inbound> {
+    let mut inbound = Some(inbound).filter(|inbound| inbound.to.account == account.id).cloned()?;
+    if !account.authority(&inbound).may(Deed::Speak) {
+        conceal(&mut inbound);
+    }
+    Some(inbound)
 }
 
 /// As much of what a stranger said as decides what becomes of it. Who watches decides by more than we do.

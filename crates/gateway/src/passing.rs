@@ -257,8 +257,7 @@ pub(crate) fn unwritten(shared: &Shared, inbound: &Inbound, begun: Timestamp, wh
 }
 
 /// Something that was taken in is not answered after all, because of who watches.
-pub(crate) fn dropped(shared: &Shared, row: Seq, account: &AccountId) {
-    shared.tallies.count(account, |tally| tally.ignored += 1);
+pub(crate) fn dropped(shared: &Shared, row: Seq) {
     if shared.follower.follows() {
         let (how, at) = (Reception::Ignored.as_str(), shared.clock.now());
         shared.follower.passed(Hop::Closed { row, how, at });

@@ -2,14 +2,15 @@
 //!
 //! Asking happens where files are fetched, behind the commit of a message and before its session hears of
 //! it. So one who takes long holds up the conversation that it is about and nobody else's, the platform
-//! has its acknowledgement, and what stops a turn never waits. What was made of a message is recorded with
-//! it; whoever had nothing to say is asked once more if the process dies before a step has taken it.
+//! has its acknowledgement, and what stops a turn never waits. What was decided about a message is recorded
+//! with it before anybody hears of it, so that nobody is asked again.
 //!
 //! Whether somebody is heard does not depend on who watches, only whether they are answered; so whoever
 //! would not be answered anyway is told of and not asked about, except for strangers who may be given a
 //! code, about whom `door` asks.
 
 use talaria_model::{Addressed, Inbound, InboundKind, Message, Scrutiny};
+use talaria_session::pairing::Code;
 use talaria_session::{Command, Edits, Given, Meant, SessionKey, acts_at_once, meant};
 
 use crate::accounts::ConnectedAccount;
@@ -18,26 +19,11 @@ use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 use crate::watching::{Arriving, Commanded, Order};
 
-/// How many of an account's messages are asked about at once. The others wait where it is safe, instead of
-/// being one too many for whoever is asked.
-pub(crate) const ASKED_AT_ONCE: usize = 8;
-
 /// Why nobody answers something over which we stumbled: it may be what ought to have been dropped.
 const STUMBLED: &str = "something went wrong inside me while hooks were asked about it";
 
 /// Why nobody answers something that was rewritten at too great a length.
 const TOO_LONG: &str = "what a hook made of it is longer than the gateway takes";
-
-/// What came of asking about something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// It goes on as it was.
-    Unchanged,
-    /// It goes on as somebody wants it.
-    Changed,
-    /// Nobody will answer it, and why.
-    Dropped(String),
-}
 
 /// Whether those who watch have yet to be asked about something.
 pub(crate) fn is_due(inbound: &Inbound) -> bool {
@@ -45,12 +31,43 @@ pub(crate) fn is_due(inbound: &Inbound) -> bool {
 }
 
 /// Says of something that is taken in whether anybody is to be asked about it.
-pub(crate) fn mark(shared: &Shared, inbound: &mut Inbound) {
-    let is_watched = shared.watcher.watches();
+pub(crate) fn mark(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    key: &SessionKey,
+    inbound: &mut Inbound,
+) {
+    let has_say = shared.watcher.watches() && has_say(shared, account, key, inbound);
     if let Some(message) = message_mut(inbound) {
-        let is_asked_about = is_watched && !acts_at_once(message);
-        message.scrutiny = if is_asked_about { Scrutiny::Due } else { Scrutiny::Over };
+        message.scrutiny = if has_say { Scrutiny::Due } else { Scrutiny::Over };
     }
+}
+
+fn has_say(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    key: &SessionKey,
+    inbound: &Inbound,
+) -> bool {
+    let is_judged = |given: Given| {
+        let platform = account.plan().account.spec.name;
+        shared.watcher.judges(&Order { platform, key, inbound, given: &given })
+    };
+    waits_for_watcher(inbound)
+        && (shared.watcher.judges_arrivals()
+            || given(shared, account, key, inbound).is_some_and(is_judged))
+}
+
+/// Whether something can wait until somebody has decided about it: what stops something or answers a
+/// question cannot.
+fn waits_for_watcher(inbound: &Inbound) -> bool {
+    message(inbound).is_some_and(|message| !acts_at_once(message))
+}
+
+/// Whether who watches has a say in what a stranger said who may be answered. A code is for us alone.
+pub(crate) fn minds_stranger(shared: &Shared, inbound: &Inbound) -> bool {
+    let is_code = message(inbound).is_some_and(|message| Code::read(&message.text).is_some());
+    !is_code && waits_for_watcher(inbound) && shared.watcher.judges_arrivals()
 }
 
 /// Tells who watches of something that nobody is asked about.
@@ -74,52 +91,47 @@ pub(crate) fn tell_heard(
     }
 }
 
-/// Asks about something that waits to be heard. It is over then, whatever was said.
-pub(crate) async fn ask(shared: &Shared, key: &SessionKey, inbound: &mut Inbound) -> Seen {
+/// Asks about something that waits to be heard, and says why nobody answers it, if nobody does. It is over
+/// then, whatever was said.
+pub(crate) async fn ask(
+    shared: &Shared,
+    key: &SessionKey,
+    inbound: &mut Inbound,
+) -> Option<String> {
     if let Some(message) = message_mut(inbound) {
         message.scrutiny = Scrutiny::Over;
     }
-    // Nobody is heard on an account that is gone.
-    let Some(account) = shared.accounts.get(&inbound.to.account) else { return Seen::Unchanged };
-    let _place = account.questions.acquire().await;
+    // Also of one that was taken out a moment ago: it may be back before long.
+    let account = shared.accounts.known(&inbound.to.account)?;
     let asked = calm(async {
         match about(shared, &account, inbound).await {
-            Seen::Dropped(why) => Seen::Dropped(why),
-            seen => match about_command(shared, &account, key, inbound).await {
-                Seen::Unchanged => seen,
-                decided => decided,
-            },
+            None => about_command(shared, &account, key, inbound).await,
+            dropped => dropped,
         }
     });
-    match asked.await {
-        Ok(seen) => seen,
-        Err(Panicked) => Seen::Dropped(STUMBLED.to_owned()),
-    }
+    asked.await.unwrap_or_else(|Panicked| Some(STUMBLED.to_owned()))
 }
 
-/// Asks about what a stranger said who may be answered. It takes nobody's place who is let in.
+/// Asks about what a stranger said who may be answered, and says why they are not, if they are not.
 pub(crate) async fn ask_about_stranger(
     shared: &Shared,
     account: &ConnectedAccount,
     inbound: &mut Inbound,
-) -> Seen {
-    if message(inbound).is_none_or(acts_at_once) {
-        tell(shared, account, inbound);
-        return Seen::Unchanged;
-    }
-    match calm(about(shared, account, inbound)).await {
-        Ok(seen) => seen,
-        Err(Panicked) => Seen::Dropped(STUMBLED.to_owned()),
-    }
+) -> Option<String> {
+    let asked = calm(about(shared, account, inbound)).await;
+    asked.unwrap_or_else(|Panicked| Some(STUMBLED.to_owned()))
 }
 
-async fn about(shared: &Shared, account: &ConnectedAccount, inbound: &mut Inbound) -> Seen {
+async fn about(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    inbound: &mut Inbound,
+) -> Option<String> {
     let platform = account.plan().account.spec.name;
-    let seen = shared.watcher.arriving(platform, inbound).await;
-    match (seen, message_mut(inbound)) {
-        (Arriving::Dropped(why), _) => Seen::Dropped(why),
-        (Arriving::Rewritten(words), Some(message)) => rewrite(message, words),
-        (Arriving::Goes | Arriving::Rewritten(_), _) => Seen::Unchanged,
+    match shared.watcher.arriving(platform, inbound).await {
+        Arriving::Goes => None,
+        Arriving::Dropped(why) => Some(why),
+        Arriving::Rewritten(words) => rewrite(inbound, words),
     }
 }
 
@@ -129,32 +141,29 @@ async fn about_command(
     account: &ConnectedAccount,
     key: &SessionKey,
     inbound: &mut Inbound,
-) -> Seen {
-    let Some(given) = given(shared, account, key, inbound) else { return Seen::Unchanged };
+) -> Option<String> {
+    let given = given(shared, account, key, inbound)?;
     let platform = account.plan().account.spec.name;
     let order = Order { platform, key, inbound, given: &given };
     // Another text may have made it one.
     if given.command.is_some_and(Command::acts_at_once) {
         shared.watcher.ordered(&order);
-        return Seen::Unchanged;
+        return None;
     }
-    let decided = shared.watcher.commanded(&order).await;
-    match (decided, message_mut(inbound)) {
-        (Commanded::Rewritten(words), Some(message)) => rewrite(message, words),
-        (Commanded::Answered(words), Some(message)) => {
-            message.answered = Some(words);
-            Seen::Changed
-        }
-        (Commanded::Goes, _) | (_, None) => Seen::Unchanged,
+    match shared.watcher.commanded(&order).await {
+        Commanded::Goes => {}
+        Commanded::Rewritten(words) => return rewrite(inbound, words),
+        Commanded::Answered(words) => message_mut(inbound)?.answered = Some(words),
     }
+    None
 }
 
-fn rewrite(message: &mut Message, words: String) -> Seen {
+fn rewrite(inbound: &mut Inbound, words: String) -> Option<String> {
     if words.len() > LONGEST_TEXT {
-        return Seen::Dropped(TOO_LONG.to_owned());
+        return Some(TOO_LONG.to_owned());
     }
-    message.text = words;
-    Seen::Changed
+    message_mut(inbound)?.text = words;
+    None
 }
 
 /// The command that something is, if whoever says it may give it.

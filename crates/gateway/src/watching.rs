@@ -24,6 +24,12 @@ pub trait Watcher: Send + Sync {
     /// Something happened in a conversation.
     fn happened(&self, happening: &Happening);
 
+    /// Whether who watches has a say in what arrives.
+    fn judges_arrivals(&self) -> bool;
+
+    /// Whether who watches has a say in a command.
+    fn judges(&self, order: &Order<'_>) -> bool;
+
     /// Something arrived in which nobody else has a say: nobody answers it, or it waits for nobody.
     fn arrived(&self, platform: &'static str, inbound: &Inbound);
 
@@ -158,6 +164,14 @@ impl Watcher for NoWatcher {
     }
 
     fn happened(&self, _: &Happening) {}
+
+    fn judges_arrivals(&self) -> bool {
+        false
+    }
+
+    fn judges(&self, _: &Order<'_>) -> bool {
+        false
+    }
 
     fn arrived(&self, _: &'static str, _: &Inbound) {}
 

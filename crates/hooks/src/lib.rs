@@ -27,7 +27,7 @@ use futures::FutureExt;
 use futures::future::Shared;
 use serde_json::{Value, json};
 use talaria_clock::Clock;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::breaker::Breaker;
 use crate::manifest::Handler;
@@ -46,6 +46,10 @@ const LONGEST_RUN: Duration = Duration::from_secs(30);
 
 /// How long all hooks together may take to decide about one thing.
 const LONGEST_ASKING: Duration = Duration::from_secs(10);
+
+/// How many questions are put at once. No hook has to let one wait that it could answer, so the time of its
+/// manifest is its own.
+const ASKED_AT_ONCE: usize = 8;
 
 /// The most that a hook is told at once, in bytes. `host.py` has room for that.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
@@ -214,6 +218,8 @@ pub struct Hooks {
     /// Held by whoever drives the hooks.
     ears: Vec<(Arc<Hook>, tokio::sync::Mutex<Ears>)>,
     busy: Arc<AtomicUsize>,
+    /// Places for questions.
+    places: Semaphore,
 }
 
 impl Hooks {
@@ -226,6 +232,7 @@ impl Hooks {
             refused: Vec::new(),
             ears: Vec::new(),
             busy: Arc::default(),
+            places: Semaphore::new(ASKED_AT_ONCE),
         };
         for (place, read) in manifest::all_in(folder) {
             match read {
@@ -280,6 +287,13 @@ impl Hooks {
         self.hooks.iter().any(|hook| hook.manifest.fit(event).is_some())
     }
 
+    /// Whether any hook has a say in an event.
+    pub fn decides(&self, event: &str) -> bool {
+        let decides =
+            |hook: &Arc<Hook>| hook.manifest.decides && hook.manifest.fit(event).is_some();
+        self.hooks.iter().any(decides)
+    }
+
     /// Those that want to hear of an event: who names it before who names all of its kind.
     fn who(&self, event: &str) -> Vec<&Arc<Hook>> {
         let fits = |hook: &&Arc<Hook>| hook.manifest.fit(event);
@@ -302,7 +316,8 @@ impl Hooks {
     }
 
     /// Asks every hook that decides about an event, one after the other, until one has decided. The others
-    /// are told. Whoever has not decided after ten seconds for all has failed to.
+    /// are told. Whoever has not decided after ten seconds has failed to, also where all of them went by
+    /// until it could be asked.
     pub async fn ask(&self, event: &str, about: &Value) -> Verdict {
         let line = line(event, about);
         let (decide, hear): (Vec<_>, Vec<_>) =
@@ -310,7 +325,15 @@ impl Hooks {
         for hook in hear {
             self.tell_one(hook, event, &line);
         }
+        if decide.is_empty() {
+            return Verdict { ruling: Ruling::Pass, by: None };
+        }
         let over = self.clock.sleep(LONGEST_ASKING).shared();
+        let _place = tokio::select! {
+            biased;
+            place = self.places.acquire() => place.ok(),
+            () = over.clone() => None,
+        };
         for hook in decide {
             let decided = self.decide(hook, event, &line, over.clone()).await;
             let ruling = decided.unwrap_or_else(|error| {

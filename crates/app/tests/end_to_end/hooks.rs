@@ -269,7 +269,7 @@ async fn a_hook_that_must_hold_denies_when_it_fails_and_stops_no_stop() {
 }
 
 #[tokio::test]
-async fn a_stop_right_behind_what_a_hook_hangs_over_acts_at_once() {
+async fn what_a_hook_hangs_over_holds_up_neither_a_stop_nor_another_conversation() {
     let mut rig = Rig::new(VendorSettings::default(), &[]).await;
     hook(&rig.home, "hooks/slow/HOOK.yaml", "events: [pre_dispatch]\ntimeout: 10s\n");
     hook(&rig.home, "hooks/slow/handler", "#!/bin/sh\nif grep -q ponder; then sleep 1000; fi\n");
@@ -278,7 +278,8 @@ async fn a_stop_right_behind_what_a_hook_hangs_over_acts_at_once() {
     rig.vendor.say("ann", "hello");
     rig.llm.until_requests(1).await;
     let asked = SystemClock.mark();
-    rig.vendor.say("ben", "ponder this");
+    let mut pondered = String::new();
+    rig.vendor.happens("ben", "ponder this", |event| pondered.clone_from(&event.id));
     rig.vendor.happens("ann", "/stop", |event| event.sender = "ann".into());
     let is_stopped =
         |truth: &Truth| truth.shown_in("ann").any(|shown| shown.text.contains("Stopped."));
@@ -287,6 +288,13 @@ async fn a_stop_right_behind_what_a_hook_hangs_over_acts_at_once() {
     // A second is asserted in virtual time; here it is far from the ten that the hook would take.
     assert!(took < Duration::from_secs(4), "a stop waited {took:?} for a hook");
     rig.llm.hold(Hold::Never);
+    rig.vendor.say("cleo", "hello");
+    let is_answered = |truth: &Truth| truth.shown_in("cleo").count() > 0;
+    rig.until("an answer for somebody else", is_answered).await;
+    let (_, output) = run(rig.home.path(), &["why", &pondered]).await;
+    assert!(output.contains("waits for hooks to decide"), "{output}");
+    let took = SystemClock.mark().since(asked);
+    assert!(took < Duration::from_secs(8), "another conversation waited {took:?} for a hook");
     rig.end().await;
 }
 

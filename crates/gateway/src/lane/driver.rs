@@ -168,7 +168,9 @@ impl Driver {
             let asks = |session: &Session| matches!(session.phase, Phase::Asking { .. });
             // Nor does anybody wait for a session that waits for its account.
             let waits = self.put_off && self.is_out();
-            if idle || waits || self.session.as_ref().is_some_and(asks) {
+            // What waits in an inbox is as much as what a turn holds, so it keeps its seat.
+            let rests = idle && (self.lane.is_empty() || self.is_out());
+            if rests || waits || self.session.as_ref().is_some_and(asks) {
                 self.lane.stand_up();
             }
             let now = self.shared.clock.now();
@@ -245,10 +247,15 @@ impl Driver {
         if !self.session.as_ref().is_none_or(Session::has_room) {
             return None;
         }
+        // What overtakes others overtakes nothing that came behind it, and what is left of it has yet to be
+        // decided about.
+        let undecided = inbox.control.iter().map(|(seq, _)| *seq).min();
+        let is_before = |heard: &&Heard| undecided.is_none_or(|undecided| heard.seq < undecided);
+        let before = inbox.said.iter().take_while(is_before).count();
         let (listens, now) = (self.shared.listens(), self.shared.clock.now());
         match bursts::ready(&inbox.said, &self.bursts, listens, now) {
-            Ready::First(parts) => {
-                let mut rows = bursts::take(&mut inbox.said, parts);
+            Ready::First(parts) if before > 0 => {
+                let mut rows = bursts::take(&mut inbox.said, parts.min(before));
                 return Some(match rows.len() {
                     1 => {
                         let (seq, inbound) = rows.remove(0);
@@ -262,13 +269,16 @@ impl Driver {
                 });
             }
             Ready::In(time) => self.waits = Some(time),
-            Ready::Not => {}
+            Ready::First(_) | Ready::Not => {}
         }
         if !inbox.said.is_empty() {
             return None;
         }
         if inbox.behind {
             return Some(Next::Read);
+        }
+        if undecided.is_some() {
+            return None;
         }
         inbox.passed.pop_front().map(|event| Next::Event(event, None))
     }

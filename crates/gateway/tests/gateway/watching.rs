@@ -109,6 +109,14 @@ impl Watcher for Witness {
         });
     }
 
+    fn judges_arrivals(&self) -> bool {
+        true
+    }
+
+    fn judges(&self, _: &Order<'_>) -> bool {
+        true
+    }
+
     fn arrived(&self, _: &'static str, inbound: &Inbound) {
         self.saw(format!("arrived {}: {}", inbound.from.id, words(inbound)));
     }
@@ -472,6 +480,97 @@ fn endless() -> Arc<dyn Agent> {
 
 fn is_stopped(vendor: &Vendor) -> bool {
     vendor.texts("home").iter().any(|text| text.contains("Stopped."))
+}
+
+#[test]
+fn what_was_said_behind_a_command_is_heard_behind_it() {
+    let thinks = |about: &str| if about == "new" { LONGEST } else { Duration::ZERO };
+    let (mut world, witness) = watched(Witness { thinks: Box::new(thinks), ..Witness::new() });
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "before");
+        life.texts("home", 1).await;
+        life.vendor.say("alice", "home", "/new");
+        life.vendor.say("alice", "home", "behind");
+        life.until("an answer", |vendor| vendor.texts("home").contains(&"echo: behind".into()))
+            .await;
+        life.quiet().await;
+    });
+    let happened = witness.seen("happened");
+    let place = |what: &str| happened.iter().position(|seen| seen == what);
+    assert!(place("renewed") < place("turn: behind"), "{happened:?}");
+    assert_eq!(happened.last().unwrap(), "answered: behind -> echo: behind");
+}
+
+#[test]
+fn what_a_watcher_let_pass_is_not_asked_about_again() {
+    let (mut world, witness) = watched(Witness::new());
+    world.disk.fails(Verb::Commit, 1000);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.vendor.say("alice", "other", "/whoami");
+        life.pass_seconds(5).await;
+    });
+    world.disk.fails(Verb::Commit, 0);
+    world.live(async |life| {
+        life.texts("home", 1).await;
+        life.texts("other", 1).await;
+        life.vendor.say("alice", "home", "/background do it");
+        life.texts("home", 3).await;
+        life.quiet().await;
+    });
+    let mut arriving = witness.seen("arriving");
+    arriving.sort();
+    assert_eq!(arriving, ["alice: /background do it", "alice: /whoami", "alice: hello"]);
+    assert_eq!(witness.seen("asked"), ["alice: whoami", "alice: background"]);
+}
+
+#[test]
+fn whoever_breaks_down_over_a_message_or_makes_too_much_of_it_drops_it() {
+    let look = |text: &str| match text {
+        "break" => panic!("a watcher broke down, on purpose"),
+        "blow up" => Arriving::Rewritten("x".repeat(300 * 1024)),
+        _ => Arriving::Goes,
+    };
+    let (mut world, _) = watched(Witness { look: Box::new(look), ..Witness::new() });
+    world.live(async |life| {
+        for (text, reason) in [
+            ("break", "something went wrong inside me while hooks were asked about it"),
+            ("blow up", "what a hook made of it is longer than the gateway takes"),
+        ] {
+            let said = life.vendor.say("alice", "home", text);
+            life.quiet().await;
+            let clue = Clue::Id(said.as_str().to_owned());
+            let row = life.disk.trace(&clue, 1).await.unwrap().remove(0);
+            assert_eq!(row.state, JournalState::Ignored(reason.to_owned()));
+        }
+        life.vendor.say("alice", "home", "hello");
+        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+    });
+}
+
+#[test]
+fn a_stranger_over_whom_somebody_thinks_keeps_no_other_waiting_and_codes_are_shown_to_nobody() {
+    let thinks = |about: &str| if about == "slow" { LONGEST } else { Duration::ZERO };
+    let (mut world, witness) = watched(Witness { thinks: Box::new(thinks), ..Witness::new() });
+    let access = Access::only([SenderId::literal("alice")]);
+    world.accounts[0].1 = Access { strangers: Strangers::Pair, ..access };
+    world.live(async |life| {
+        let account = life.vendor.account();
+        let issued = life.gateway.pair(&account, &PairWish::Issue(Reach::Direct), "operator").await;
+        let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
+        let said = life.now();
+        life.vendor.say("mallory", "mallorys", "slow");
+        life.vendor.say("eve", "eves", "hello");
+        life.vendor.say("ann", "anns", code.expose());
+        let texts = life.texts("eves", 1).await;
+        assert!(texts[0].contains("pairing code"), "{texts:?}");
+        assert_eq!(life.texts("anns", 1).await, ["Paired! You are let in; say what you need."]);
+        assert_eq!(life.now(), said);
+        life.texts("mallorys", 1).await;
+        assert_eq!(life.now().since(said), LONGEST);
+        let seen = [witness.seen("arriving"), witness.seen("arrived")].concat();
+        assert!(!seen.iter().any(|seen| seen.contains(code.expose())), "{seen:?}");
+    });
 }
 
 #[test]

@@ -300,6 +300,23 @@ async fn nobody_waits_longer_for_many_hooks_than_for_one() {
     assert_eq!(count(&hooks, "e"), (0, 0), "it was never asked");
 }
 
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_longer_however_many_questions_there_are() {
+    let place = Place::new();
+    place.hook("slow", "events: [pre_dispatch]\ntimeout: 4s", ("handler", "#!/bin/sh\nsleep 9\n"));
+    let hooks = place.open();
+    let clock = SystemClock;
+    let begun = clock.mark();
+    let ask = async |_| {
+        hooks.ask("pre_dispatch", &json!({})).await;
+        clock.mark().since(begun).as_secs()
+    };
+    let mut took = futures::future::join_all((0..30).map(ask)).await;
+    took.sort_unstable();
+    // Eight at a time have the time of their own; who has waited for ten seconds is not asked any more.
+    assert_eq!(took, [[4; 8].to_vec(), [8; 8].to_vec(), [10; 14].to_vec()].concat());
+}
+
 /// A clock that somebody sets back by a day whenever it is looked at.
 struct SetBack(AtomicI64);
 

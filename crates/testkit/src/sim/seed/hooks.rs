@@ -46,6 +46,14 @@ impl Watcher for Doorkeeper {
 
     fn happened(&self, _: &Happening) {}
 
+    fn judges_arrivals(&self) -> bool {
+        true
+    }
+
+    fn judges(&self, _: &Order<'_>) -> bool {
+        true
+    }
+
     fn arrived(&self, _: &'static str, _: &Inbound) {}
 
     async fn arriving(&self, _: &'static str, _: &Inbound) -> Arriving {
