@@ -18,8 +18,9 @@ const KEYED_TRIES: u32 = 5;
 /// does not want it.
 const MOST_ANEW: u32 = 5;
 
-/// How often a parcel is sent whose repeats people see: once, and once with a mark.
-const MARKED_TRIES: u32 = 2;
+/// How often a parcel is sent whose repeats people see: once, and twice with a mark. One time can be the
+/// death of the process, and a platform that does not answer right behind it must not cost the answer.
+const MARKED_TRIES: u32 = 3;
 
 /// How long a parcel waits while its account is out of service.
 const SUSPENDED_REST: Duration = Duration::from_secs(60);
@@ -71,7 +72,7 @@ impl Courier {
         }
     }
 
-    /// It may have arrived. An edit or a key makes a repeat invisible; else it is resent once, with
+    /// It may have arrived. An edit or a key makes a repeat invisible; else it is resent a few times, with
     /// a mark.
     async fn unsure(&mut self, mut parcel: Parcel, error: SendError) {
         parcel.attempts += 1;

@@ -179,9 +179,26 @@ fn what_may_have_arrived_is_sent_once_more_with_a_mark() {
 }
 
 #[test]
-fn what_may_have_arrived_twice_is_given_up_and_the_next_goes_on() {
+fn what_is_lost_twice_arrives_with_a_mark() {
     let mut world = World::new(SIMPLE);
-    world.vendor().first([Conduct::LosesSilently, Conduct::ShowsSilently]);
+    world.vendor().first([Conduct::LosesSilently, Conduct::LosesSilently]);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "/nope-1");
+        life.vendor.say("alice", "home", "/nope-2");
+        life.quiet().await;
+        let texts = life.vendor.texts("home");
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        assert!(texts[0].contains("nope-1") && texts[0].contains(MARK), "{texts:?}");
+        assert!(texts[1].contains("nope-2") && !texts[1].contains(MARK), "{texts:?}");
+        assert_eq!(failed(life).await, 0);
+    });
+}
+
+#[test]
+fn what_may_have_arrived_three_times_is_given_up_and_the_next_goes_on() {
+    let mut world = World::new(SIMPLE);
+    let silently = [Conduct::LosesSilently, Conduct::LosesSilently, Conduct::ShowsSilently];
+    world.vendor().first(silently);
     world.live(async |life| {
         life.vendor.say("alice", "home", "/nope-1");
         life.vendor.say("alice", "home", "/nope-2");
