@@ -209,7 +209,7 @@ mod tests {
     }
 
     /// Settings of an account that name nobody but ann and ben, and do not say that everybody is heard.
-    const KEYS: [&str; 23] = [
+    const KEYS: [&str; 28] = [
         "allow: [ann]",
         "allow_from: [ann, ben]",
         "group_allow_from: [ben]",
@@ -233,10 +233,33 @@ mod tests {
         "allowed_chats: [den]",
         "observe_unmentioned: true",
         "allow_bots: all",
+        "bot_messages_per_minute: 1000",
+        "edited_messages: answer",
+        "ignored_chats: [den]",
+        "mention_patterns: ['.']",
+        "thread_require_mention: false",
+    ];
+
+    /// Settings of an account that say in so many words that everybody is heard.
+    const GRANTS: [&str; 1] = ["allow_everyone"];
+
+    /// Those that are about something else than who speaks to whom.
+    const ELSEWHERE: [&str; 11] = [
+        "address",
+        "buttons",
+        "display",
+        "edits_every",
+        "enabled",
+        "keyed",
+        "platform",
+        "reply_to_mode",
+        "session_reset",
+        "streaming",
+        "text_limit",
     ];
 
     /// The same of whole sections.
-    const SECTIONS: [&str; 6] = [
+    const SECTIONS: [&str; 8] = [
         "access: {allow: [ben]}",
         "access: {unauthorized_dm_behavior: pair}",
         "people: {mallory: {identities: [loopback/mallory], role: boss}}\n\
@@ -244,7 +267,70 @@ mod tests {
         "budgets: {guest: {messages: 9}}",
         "approvals: {by: both}",
         "group_sessions_per_user: false",
+        "thread_sessions_per_user: true",
+        "destinations: {den: {account: loopback, chat: den, kind: group}}",
     ];
+
+    /// Sections that are about something else than people.
+    const OTHER_SECTIONS: [&str; 24] = [
+        "accounts",
+        "agent",
+        "compression",
+        "display",
+        "entry_max_age_days",
+        "fallback",
+        "files",
+        "http",
+        "limits",
+        "log",
+        "model",
+        "prices",
+        "privacy",
+        "providers",
+        "quick_commands",
+        "reset_by_type",
+        "session_reset",
+        "session_store_max_age_days",
+        "sessions",
+        "streaming",
+        "telemetry",
+        "timezone",
+        "voice",
+        "watch_config",
+    ];
+
+    /// What stands before the first colon.
+    fn name(setting: &str) -> &str {
+        setting.split(':').next().unwrap_or(setting)
+    }
+
+    #[test]
+    fn whoever_adds_a_setting_says_whether_it_is_about_who_is_heard() {
+        let schema = talaria_config::schema(talaria_platforms::ALL);
+        let names = |properties: &serde_json::Value| -> Vec<String> {
+            properties["properties"].as_object().expect("settings").keys().cloned().collect()
+        };
+        let about_people: Vec<&str> = KEYS.iter().map(|key| name(key)).collect();
+        for key in names(&schema["$defs"]["loopback"]) {
+            let lists = [&about_people[..], &GRANTS, &ELSEWHERE];
+            let known = lists.iter().filter(|list| list.contains(&key.as_str())).count();
+            assert_eq!(known, 1, "accounts.*.{key} is to be in one of the lists");
+        }
+        let about_people: Vec<&str> = SECTIONS
+            .iter()
+            .flat_map(|section| section.lines())
+            .map(|line| name(line.trim()))
+            .collect();
+        for section in names(&schema) {
+            let lists = [&about_people[..], &OTHER_SECTIONS];
+            let known = lists.iter().filter(|list| list.contains(&section.as_str())).count();
+            assert_eq!(known, 1, "{section} is to be in one of the lists");
+        }
+        for key in names(&schema["$defs"]["AccessSettings"]) {
+            let is_tried = SECTIONS.iter().any(|section| section.contains(&format!("{{{key}:")));
+            assert!(is_tried || GRANTS.contains(&key.as_str()), "access.{key} is to be tried");
+        }
+    }
 
     #[test]
     fn each_of_these_is_a_setting() {
