@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use talaria_model::{Address, Approval, CallId, Digest, EarlierYes, Lasting, Sender, TurnId};
+use talaria_model::{
+    Address, Approval, Approver, CallId, Digest, EarlierYes, Lasting, Sender, TurnId,
+};
 
 use crate::tool::{Danger, Wraps};
 
@@ -43,8 +45,9 @@ impl Invocation<'_> {
                 Wraps::Nothing => Lasting::Possible(self.lasting()),
                 Wraps::Others => Lasting::Never,
             },
-            // Whose yes counts is nothing that an agent knows.
+            // Whose yes counts is nothing that an agent knows, nor who is there.
             earlier: EarlierYes::CountsNot,
+            approver: Approver::default(),
         }
     }
 

@@ -210,7 +210,7 @@ fn judge(
             JournalState::Denied(by.rule.reason().to_owned())
         }
     };
-    let asked = shared.open_questions.answered_by(&inbound);
+    let asked = shared.open_questions.answered_by(&mut inbound, shared.scope, &state);
     let key = asked.unwrap_or_else(|| SessionKey::of(&inbound, shared.scope));
     if state == JournalState::Unread {
         scrutiny::mark(shared, account, &key, &mut inbound);

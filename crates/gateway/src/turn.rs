@@ -8,10 +8,10 @@ use talaria_agent::tools::SendMessage;
 use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
 use talaria_model::{
-    AgentEvent, Cost, Digest, EarlierYes, Entry, Failure, Lasting, OutboundId, Progress, Sender,
-    SenderId, Sending, Standing, TurnId, Usage, Used, Word,
+    AgentEvent, Approver, ChatKind, Cost, Digest, EarlierYes, Entry, Failure, Lasting, OutboundId,
+    Progress, Sender, SenderId, Sending, Standing, TurnId, Usage, Used, Word,
 };
-use talaria_session::{Deed, Person, Start, Unsaid, Whose};
+use talaria_session::{Approvers, Deed, Person, Start, Unsaid, Whose};
 use talaria_store::{MOST_GRANTS, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -408,6 +408,7 @@ impl InProgress {
                 true => EarlierYes::Counts,
                 false => EarlierYes::CountsNot,
             };
+            approval.approver = self.approver();
             if let Lasting::Possible(digest) | Lasting::Granted(digest) = approval.lasting {
                 approval.lasting = match self.is_granted(&digest).await {
                     true => Lasting::Granted(digest),
@@ -424,6 +425,17 @@ impl InProgress {
             (*output, *failed) = (NOT_GRANTED.to_owned(), true);
         }
         event
+    }
+
+    /// Whether whoever may approve what is asked for here can be here. Who is in a group nobody knows; in a direct
+    /// chat it is the one who is answered, and nobody else.
+    fn approver(&self) -> Approver {
+        let Start { from, to, .. } = &self.start;
+        let by = self.shared.rules_for(&self.lane.key).approvals.by;
+        match (by, to.chat.kind) {
+            (Approvers::Admins, ChatKind::Dm) if !self.may_approve(&from.id) => Approver::Absent,
+            (Approvers::Admins | Approvers::Requester | Approvers::Both, _) => Approver::MayBeThere,
+        }
     }
 
     /// Whether something was approved for the rest of the conversation by somebody who may still approve it. What

@@ -88,6 +88,20 @@ pub struct Approval {
     /// Whether somebody who may approve it at this moment has done so for the rest of the conversation.
     #[serde(default)]
     pub earlier: EarlierYes,
+    /// Whether whoever may approve it can be where it is asked.
+    #[serde(default)]
+    pub approver: Approver,
+}
+
+/// Whether whoever may approve something can be where it is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approver {
+    /// They can, or nobody has looked.
+    #[default]
+    MayBeThere,
+    /// They cannot: it is an administrator's to approve, and nobody is there but somebody who is none.
+    Absent,
 }
 
 /// Whether a yes that was given for the rest of a conversation counts at this moment.
@@ -216,6 +230,7 @@ mod tests {
             tool: "pay".into(),
             lasting,
             earlier: EarlierYes::Counts,
+            approver: Approver::MayBeThere,
         }
     }
 

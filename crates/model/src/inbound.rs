@@ -70,6 +70,9 @@ pub struct Message {
     /// Whether it is meant for us.
     #[serde(default, skip_serializing_if = "Addressed::is_to_us")]
     pub addressed: Addressed,
+    /// Whether it is clear which of the open questions it answers.
+    #[serde(default, skip_serializing_if = "Aim::is_clear")]
+    pub aim: Aim,
     /// Who said it first, when it was passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded: Option<Author>,
@@ -155,6 +158,24 @@ pub enum Addressed {
 impl Addressed {
     fn is_to_us(&self) -> bool {
         *self == Self::ToUs
+    }
+}
+
+/// Whether it is clear which of the open questions a message answers. A session knows its own; where several
+/// ask in one chat, the gateway sees them all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aim {
+    /// It is, or there is none.
+    #[default]
+    Clear,
+    /// Several sessions ask there, and it names none of them.
+    Unclear,
+}
+
+impl Aim {
+    fn is_clear(&self) -> bool {
+        *self == Self::Clear
     }
 }
 

@@ -28,7 +28,9 @@ mod turn;
 mod voice;
 
 pub use address::{Address, Chat, ChatKind, Sender, SenderKind};
-pub use approval::{Approval, Consent, Digest, EarlierYes, Grant, Lasting, NotADigest, Verdict};
+pub use approval::{
+    Approval, Approver, Consent, Digest, EarlierYes, Grant, Lasting, NotADigest, Verdict,
+};
 pub use capabilities::{
     Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
     Pace, Reactions, TextLimit, Typing, Unit, Whispers,
@@ -43,7 +45,7 @@ pub use id::{
     Seq, SessionId, ThreadId, TurnId,
 };
 pub use inbound::{
-    Addressed, Author, Edition, Inbound, InboundKind, Message, Overheard, Quote, Scrutiny,
+    Addressed, Aim, Author, Edition, Inbound, InboundKind, Message, Overheard, Quote, Scrutiny,
 };
 pub use media::{Media, MediaKind, Unfetched};
 pub use outbound::{Act, Draft, Outbound, Progress, Receipt};

@@ -31,7 +31,7 @@ pub use access::{
 };
 pub use command::{
     COMMANDS, Category, Command, CommandSpec, Given, Meant, Quick, QuickCommand, Shown, Typed,
-    WhileRunning, Who, acts_at_once, divide, is_control, meant,
+    WhileRunning, Who, acts_at_once, divide, is_answer, is_control, meant,
 };
 pub use event::{
     Attest, Attested, Closed, Effect, Ended, Event, Farewell, PairWish, Passed, Past, Pause,

@@ -61,18 +61,24 @@ pub(super) fn only_who_may_approves(field: &Field) -> BoxFuture<'_, Result<()>> 
         let sections = "approvals: {by: admins}\n";
         let work = "allow: [U1, U2], allow_admin_from: [U9], group_allow_admin_from: [U9]";
         let office = open(field, Setup { work, sections, ..BOTH }).await?;
+        // Nobody in a direct chat could approve it, so nobody is asked.
         office.say("U2", "note it").await?;
-        let (_, choices) = office.question("D2", 1).await?;
+        let told = office.came("D2", 1).await?;
+        ensure!(told.contains("only an administrator may approve this"), "{told}");
+        office.call("U2", "note it").await?;
+        let (_, choices) = office.question(CHANNEL, 1).await?;
         for label in [ONCE, HERE, ALWAYS] {
-            office.press(("U2", "bob"), "D2", &choice(&choices, label)?).await?;
+            office.press(("U2", "bob"), CHANNEL, &choice(&choices, label)?).await?;
         }
-        office.say("U2", "yes").await?;
-        office.say("U2", "!approve").await?;
-        office.press(("U1", "alice"), "D2", &choice(&choices, ONCE)?).await?;
         // U9 is named and not let in.
-        office.press(("U9", "admin"), "D2", &choice(&choices, ONCE)?).await?;
-        office.say("U2", "no").await?;
-        office.came("D2", 1).await?;
+        for (who, name) in [("U1", "alice"), ("U9", "admin")] {
+            office.press((who, name), CHANNEL, &choice(&choices, ONCE)?).await?;
+            office.call(who, "!approve").await?;
+        }
+        office.call("U2", "yes").await?;
+        office.call("U2", "!approve").await?;
+        office.call("U2", "no").await?;
+        office.came(CHANNEL, 1).await?;
         ensure!(office.ran().is_empty(), "nobody may approve and it ran: {}", office.ran());
         Ok(())
     }

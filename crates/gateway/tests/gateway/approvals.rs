@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_model::{
-    AccountId, Approval, CallId, Capabilities, ChoiceId, Choices, Digest, EarlierYes, InboundKind,
-    Lasting, Question, SenderId, Typing,
+    AccountId, Approval, Approver, CallId, Capabilities, ChoiceId, Choices, Digest, EarlierYes,
+    InboundKind, Lasting, Message, Question, SenderId, Typing,
 };
 use talaria_platform::SendError;
 use talaria_session::{Access, Approvals, Approvers, GroupSessions, Scope, Tiers};
@@ -29,6 +29,7 @@ fn question() -> Question {
         tool: "pay".into(),
         lasting: Lasting::Possible(Digest::new([2; 32])),
         earlier: EarlierYes::CountsNot,
+        approver: Approver::default(),
     };
     Question {
         call: CallId::literal("call"),
@@ -297,6 +298,224 @@ fn an_administrator_is_heard_by_the_session_that_asked_also_after_a_restart() {
     });
 }
 
+/// Asks whoever says *pay* whether it may, under a handle of their own, and repeats everything else.
+fn paying_on_request() -> Arc<dyn Agent> {
+    agent(|mut stage| async move {
+        if stage.said() != "pay" {
+            let answer = stage.echo();
+            return stage.finish(&answer).await;
+        }
+        let who = stage.turn.from.id.to_string();
+        let mut question = question();
+        let approval = question.approval.as_mut().unwrap();
+        approval.handle = handle_of(&who);
+        question.choices = approval.choices();
+        question.text = format!("May I pay for {who}?");
+        let answer = stage.ask(question).await;
+        stage.finish(&format!("{who}: {answer:?}")).await;
+    })
+}
+
+fn handle_of(who: &str) -> String {
+    format!("{who:0<32}")
+}
+
+fn says(text: &str) -> InboundKind {
+    InboundKind::Said(Message { text: text.into(), ..Message::default() })
+}
+
+#[test]
+fn words_of_whoever_may_approve_reach_the_session_that_asked() {
+    for groups in [GroupSessions::PerMember, GroupSessions::Shared] {
+        for (by, who, words, outcome) in [
+            (Approvers::Admins, "bob", "/approve", "consent: Once"),
+            (Approvers::Admins, "bob", "/approve session", "consent: Session"),
+            (Approvers::Admins, "bob", "/APPROVE@talaria always", "consent: Always"),
+            (Approvers::Admins, "bob", "/deny too dear", "Denied { reason: \"too dear\" }"),
+            (Approvers::Both, "bob", "/approve", "consent: Once"),
+            (Approvers::Both, "alice", "/approve", "consent: Once"),
+            (Approvers::Requester, "alice", "/approve", "consent: Once"),
+        ] {
+            let case = format!("{by:?} {who} {words} {groups:?}");
+            with_admin(by, groups).live(async |life| {
+                let all = life.vendor.group("all");
+                life.vendor.say_in_group("alice", "all", "hello");
+                life.until("the question", |vendor| vendor.texts_at(&all) == ["May I pay?"]).await;
+                life.vendor.does(who, all.clone(), says(words));
+                life.until("a word about it", |vendor| vendor.texts_at(&all).len() > 1).await;
+                life.pass_seconds(1).await;
+                let texts = life.vendor.texts_at(&all);
+                assert!(texts.last().unwrap().contains(outcome), "{case}: {texts:?}");
+            });
+        }
+    }
+}
+
+#[test]
+fn words_of_whoever_may_not_approve_change_nothing() {
+    for groups in [GroupSessions::PerMember, GroupSessions::Shared] {
+        for (by, who) in [
+            (Approvers::Requester, "bob"),
+            (Approvers::Requester, "carol"),
+            (Approvers::Admins, "carol"),
+            (Approvers::Admins, "mallory"),
+            (Approvers::Both, "carol"),
+            (Approvers::Both, "mallory"),
+        ] {
+            for words in ["/approve", "/approve always", "/deny"] {
+                let case = format!("{by:?} {who} {words} {groups:?}");
+                with_admin(by, groups).live(async |life| {
+                    let all = life.vendor.group("all");
+                    life.vendor.say_in_group("alice", "all", "hello");
+                    life.until("the question", |vendor| vendor.texts_at(&all).len() == 1).await;
+                    life.vendor.does(who, all.clone(), says(words));
+                    life.until("a word about it", |vendor| vendor.texts_at(&all).len() > 1).await;
+                    life.pass_seconds(1).await;
+                    let texts = life.vendor.texts_at(&all);
+                    assert_eq!(texts, ["May I pay?", "That is not yours to approve."], "{case}");
+                    assert!(life.disk.grants(10).await.unwrap().is_empty(), "{case}");
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_strangers_word_is_not_even_heard() {
+    let mut world = with_admin(Approvers::Both, GroupSessions::PerMember);
+    world.accounts[0].1.group.policy = talaria_session::Policy::Named;
+    world.live(async |life| {
+        let all = life.vendor.group("all");
+        life.vendor.say_in_group("alice", "all", "hello");
+        life.until("the question", |vendor| vendor.texts_at(&all).len() == 1).await;
+        for kind in [says("/approve"), says("/deny"), InboundKind::Pressed(choice("once"))] {
+            life.vendor.does("mallory", all.clone(), kind);
+        }
+        life.pass_seconds(2).await;
+        assert_eq!(life.vendor.texts_at(&all), ["May I pay?"]);
+        life.vendor.does("bob", all.clone(), says("/approve"));
+        life.until("the answer", |vendor| vendor.texts_at(&all).contains(&ONCE.to_owned())).await;
+    });
+}
+
+#[test]
+fn only_the_command_itself_answers_what_another_was_asked() {
+    let passed_on = Message {
+        text: "/approve".into(),
+        forwarded: Some(talaria_model::Author::Unknown),
+        ..Message::default()
+    };
+    let to_others = Message {
+        text: "/approve".into(),
+        addressed: talaria_model::Addressed::ToOthers,
+        ..Message::default()
+    };
+    for kind in [
+        says("yes"),
+        says("👍"),
+        says("approve"),
+        says("1"),
+        says("no"),
+        says("please /approve"),
+        says("/appr"),
+        InboundKind::Said(passed_on),
+        InboundKind::Said(to_others),
+    ] {
+        let mut world = with_admin(Approvers::Both, GroupSessions::PerMember);
+        world.agent = paying_on_request();
+        world.live(async |life| {
+            let all = life.vendor.group("all");
+            life.vendor.say_in_group("alice", "all", "pay");
+            life.until("the question", |vendor| vendor.texts_at(&all).len() == 1).await;
+            life.vendor.does("bob", all.clone(), kind.clone());
+            life.pass_seconds(2).await;
+            let texts = life.vendor.texts_at(&all);
+            assert!(!texts.iter().any(|text| text.contains("alice:")), "{kind:?}: {texts:?}");
+            // The question is open still.
+            life.vendor.does("alice", all.clone(), says("yes"));
+            life.until("the answer", |vendor| {
+                vendor.texts_at(&all).contains(&format!("alice: {ONCE}"))
+            })
+            .await;
+        });
+    }
+}
+
+#[test]
+fn a_command_that_may_answer_several_questions_answers_none_and_says_so() {
+    let mut world = with_admin(Approvers::Both, GroupSessions::PerMember);
+    world.agent = paying_on_request();
+    world.live(async |life| {
+        let all = life.vendor.group("all");
+        let shows = |text: &str| {
+            let (all, text) = (all.clone(), text.to_owned());
+            move |vendor: &Vendor| vendor.texts_at(&all).contains(&text)
+        };
+        for who in ["alice", "carol"] {
+            life.vendor.say_in_group(who, "all", "pay");
+            life.until("a question", shows(&format!("May I pay for {who}?"))).await;
+        }
+        for (place, words) in [(2, "/approve"), (3, "/deny")] {
+            life.vendor.does("bob", all.clone(), says(words));
+            life.until("a word", |vendor| vendor.texts_at(&all).len() > place).await;
+            life.pass_seconds(1).await;
+            let texts = life.vendor.texts_at(&all);
+            assert_eq!(texts.len(), place + 1, "{texts:?}");
+            assert!(texts[place].starts_with("Several questions are open here"), "{texts:?}");
+        }
+        // Whoever is asked answers their own.
+        life.vendor.does("carol", all.clone(), says("/approve"));
+        life.until("an answer", shows(&format!("carol: {ONCE}"))).await;
+        // One is left, and it is clear which.
+        life.vendor.does("bob", all.clone(), says("/approve session"));
+        let session = ONCE.replace("Once", "Session");
+        life.until("an answer", shows(&format!("alice: {session}"))).await;
+        life.vendor.does("bob", all.clone(), says("/approve"));
+        life.until("a word", shows("No question is open.")).await;
+    });
+}
+
+#[test]
+fn whoever_is_asked_something_answers_that_and_not_what_another_was_asked() {
+    let mut world = with_admin(Approvers::Both, GroupSessions::PerMember);
+    world.agent = agent(|mut stage| async move {
+        let who = stage.turn.from.id.to_string();
+        let approval = (who != "bob").then(|| question().approval).flatten();
+        let answer = stage.ask(Question { approval, ..question() }).await;
+        stage.finish(&format!("{who}: {answer:?}")).await;
+    });
+    world.live(async |life| {
+        let all = life.vendor.group("all");
+        for (place, who) in ["alice", "bob"].into_iter().enumerate() {
+            life.vendor.say_in_group(who, "all", "hello");
+            life.until("a question", |vendor| vendor.texts_at(&all).len() > place).await;
+        }
+        life.vendor.does("bob", all.clone(), says("/approve"));
+        life.until("an answer", |vendor| vendor.texts_at(&all).len() > 2).await;
+        life.pass_seconds(1).await;
+        let texts = life.vendor.texts_at(&all);
+        assert_eq!(texts.len(), 3, "{texts:?}");
+        assert!(texts[2].starts_with("bob: "), "{texts:?}");
+    });
+}
+
+#[test]
+fn a_word_answers_only_in_the_chat_that_it_is_said_in() {
+    with_admin(Approvers::Admins, GroupSessions::PerMember).live(async |life| {
+        let (all, other) = (life.vendor.group("all"), life.vendor.group("other"));
+        life.vendor.say_in_group("alice", "all", "hello");
+        life.until("the question", |vendor| vendor.texts_at(&all) == ["May I pay?"]).await;
+        life.vendor.does("bob", other.clone(), says("/approve"));
+        let told = ["No question is open."];
+        life.until("a refusal", |vendor| vendor.texts_at(&other) == told).await;
+        let thread = Some(talaria_model::ThreadId::literal("t"));
+        let below = talaria_model::Address { thread, ..all.clone() };
+        life.vendor.does("bob", below.clone(), says("/approve"));
+        life.until("a refusal", |vendor| vendor.texts_at(&below) == told).await;
+        assert_eq!(life.vendor.texts_at(&all), ["May I pay?"]);
+    });
+}
+
 #[test]
 fn nobody_is_shown_to_be_typing_while_a_person_thinks_it_over() {
     let typing = Capabilities { typing: Typing::Fades(Duration::from_secs(5)), ..BUTTONS };
@@ -310,6 +529,38 @@ fn nobody_is_shown_to_be_typing_while_a_person_thinks_it_over() {
         });
         assert!(typed <= 1, "{typed} times");
     });
+}
+
+#[test]
+fn what_only_an_administrator_approves_is_denied_at_once_where_none_can_be() {
+    for (by, admin, is_asked) in [
+        (Approvers::Admins, "bob", false),
+        (Approvers::Admins, "alice", true),
+        (Approvers::Both, "bob", true),
+        (Approvers::Requester, "bob", true),
+    ] {
+        let mut world = with_admin(by, GroupSessions::PerMember);
+        let admins = BTreeSet::from([SenderId::new(admin).unwrap()]);
+        world.accounts[0].1.direct.tiers = Arc::new(Tiers { admins, ..Tiers::default() });
+        world.live(async |life| {
+            let asked = life.now();
+            life.vendor.say("alice", "home", "hello");
+            let texts = life.texts("home", if is_asked { 1 } else { 2 }).await;
+            let case = format!("{by:?} {admin}: {texts:?}");
+            assert_eq!(texts[0] == "May I pay?", is_asked, "{case}");
+            if !is_asked {
+                assert!(life.now().since(asked) < Duration::from_secs(5), "{case}");
+                let reason = "only an administrator may approve this, and none is in this chat";
+                assert!(texts[0].starts_with("⛔ `pay` is not done: "), "{case}");
+                assert!(texts[0].contains(reason), "{case}");
+                assert!(texts[1].starts_with("Denied") && texts[1].contains(reason), "{case}");
+                let buttons = life.vendor.truth(|truth| {
+                    truth.shown.iter().map(|shown| shown.content.choices.len()).sum::<usize>()
+                });
+                assert_eq!(buttons, 0, "{case}");
+            }
+        });
+    }
 }
 
 #[test]

@@ -360,11 +360,25 @@ pub fn meant(message: &Message, quick: &[QuickCommand], by: &Authority) -> Meant
 
 /// Whether a message gives a command that must not wait for anybody's consent.
 pub fn acts_at_once(message: &Message) -> bool {
-    let Parsed::Command { spec, .. } = parsed(message, &[]) else { return false };
-    // Cut short, it may be the name of a command that somebody made.
-    let typed = divide(&message.text).and_then(|typed| typed.name).unwrap_or_default();
-    let is_whole = spec.names().any(|name| name == typed);
-    is_whole && spec.command.acts_at_once()
+    given_whole(message).is_some_and(Command::acts_at_once)
+}
+
+/// Whether an event is a command to us that answers the open question, whosever that is.
+pub fn is_answer(inbound: &Inbound) -> bool {
+    match &inbound.kind {
+        InboundKind::Said(message) if message.addressed == Addressed::ToUs => {
+            matches!(given_whole(message), Some(Command::Approve | Command::Deny))
+        }
+        _ => false,
+    }
+}
+
+/// The built-in command that a message gives by its whole name. Cut short, it may be the name of a command that
+/// somebody made.
+fn given_whole(message: &Message) -> Option<Command> {
+    let Parsed::Command { spec, .. } = parsed(message, &[]) else { return None };
+    let typed = divide(&message.text)?.name?;
+    spec.names().any(|name| name == typed).then_some(spec.command)
 }
 
 /// Whether an event must reach a session whatever it is doing and however much waits before it.
@@ -531,6 +545,28 @@ mod tests {
         }
         for text in ["/new", "/status", "stop", "/nothing", "", "/sto", "/appr"] {
             assert!(!at_once(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_whole_command_to_us_answers_what_somebody_else_was_asked() {
+        let said = |text: &str| crate::tests::said("alice", text);
+        for text in ["/approve", "/APPROVE@bot always", "/deny no"] {
+            assert!(is_answer(&said(text)), "{text}");
+        }
+        for text in ["yes", "👍", "approve", "/appr", "/stop", " /approve", "/approve/it", ""] {
+            assert!(!is_answer(&said(text)), "{text}");
+        }
+        let message = Message { text: "/approve".into(), ..Message::default() };
+        let to_others = Message { addressed: Addressed::ToOthers, ..message.clone() };
+        let forwarded = Message { forwarded: Some(talaria_model::Author::Us), ..message.clone() };
+        for kind in [
+            InboundKind::Said(to_others),
+            InboundKind::Said(forwarded),
+            InboundKind::Edited(message),
+            InboundKind::Stopped,
+        ] {
+            assert!(!is_answer(&Inbound { kind, ..said("") }));
         }
     }
 

@@ -2,8 +2,8 @@
 //! people are shown of the outcome.
 
 use talaria_model::{
-    Answer, Approval, Consent, Content, EarlierYes, EntryBody, Grant, Lasting, OutboundId,
-    Question, Sender, SenderId, Verdict,
+    Answer, Approval, Approver, Consent, Content, EarlierYes, EntryBody, Grant, Lasting,
+    OutboundId, Question, Sender, SenderId, Verdict,
 };
 
 use super::Step;
@@ -21,6 +21,10 @@ const MOST_APPROVED: usize = 64;
 const LONGEST_REASON: usize = 500;
 
 const NOT_THEIRS: &str = "That is not yours to approve.";
+
+/// Why something is denied at once that nobody in a chat can approve.
+const NO_ADMINISTRATOR: &str =
+    "only an administrator may approve this, and none is in this chat; ask for it where one is";
 
 impl Step<'_> {
     /// What the open question is to approve.
@@ -45,7 +49,17 @@ impl Step<'_> {
             Asking::Asks if self.session.key.side.is_some() => {
                 Some(denied("this is work in the background, and nobody is there to approve it"))
             }
+            Asking::Asks if approval.approver == Approver::Absent => Some(denied(NO_ADMINISTRATOR)),
             Asking::Asks => None,
+        }
+    }
+
+    /// Says that something is not done because nobody there could approve it. What else is decided without a
+    /// person needs none of theirs.
+    pub(super) fn tell_unapprovable(&mut self, question: &Question, answer: &Answer) {
+        let Some(approval) = &question.approval else { return };
+        if *answer == (Answer::Denied { reason: NO_ADMINISTRATOR.to_owned() }) {
+            self.notice(format!("⛔ `{}` is not done: {NO_ADMINISTRATOR}.", approval.tool));
         }
     }
 

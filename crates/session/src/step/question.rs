@@ -1,7 +1,7 @@
 //! What the agent asks and what people answer.
 
 use talaria_model::{
-    Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question,
+    Aim, Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question,
     Sender, Seq, Standing, Word,
 };
 
@@ -18,6 +18,9 @@ const YES: [&str; 10] =
 /// Words that mean no.
 const NO: [&str; 7] = ["deny", "no", "reject", "cancel", "n", "👎", "refuse"];
 
+const SEVERAL_OPEN: &str = "Several questions are open here, and that does not say which one you mean. Press a \
+                            button of that one, or say it again when only one is left.";
+
 /// What a person says to a question with a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Says {
@@ -28,6 +31,7 @@ pub(super) enum Says {
 impl Step<'_> {
     pub(super) fn ask_person(&mut self, question: Question) {
         if let Some(answer) = self.answer_at_once(&question) {
+            self.tell_unapprovable(&question, &answer);
             return self.answer_for_nobody(question, answer);
         }
         if !matches!(self.session.phase, Phase::Thinking(_)) {
@@ -127,7 +131,11 @@ impl Step<'_> {
     /// `/approve` and `/deny`.
     pub(super) fn judged(&mut self, said: Waiting, says: Says, reason: String) {
         let Phase::Asking { question, hand, .. } = &self.session.phase else {
-            return self.reply(said, "No question is open.");
+            let text = match said.message.aim {
+                Aim::Clear => "No question is open.",
+                Aim::Unclear => SEVERAL_OPEN,
+            };
+            return self.reply(said, text);
         };
         if question.approval.is_some() {
             return self.judged_by_command(said, says, reason);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use talaria_model::{
-    AgentEvent, Answer, Approval, CallId, Consent, Digest, EarlierYes, Lasting, Question, Sender,
-    SenderId, Word,
+    AgentEvent, Answer, Approval, Approver, CallId, Consent, Digest, EarlierYes, Lasting, Question,
+    Sender, SenderId, Word,
 };
 
 use super::{Talk, check, posted, print, printed, quiet, rules_with};
@@ -27,8 +27,14 @@ pub(super) fn question(words: &str) -> Question {
         _ => Lasting::Possible(digest(100 + number)),
     };
     let (handle, tool) = (HANDLE.into(), "pay".into());
-    let approval =
-        Approval { handle, digest: digest(number), tool, lasting, earlier: EarlierYes::Counts };
+    let approval = Approval {
+        handle,
+        digest: digest(number),
+        tool,
+        lasting,
+        earlier: EarlierYes::Counts,
+        approver: Approver::default(),
+    };
     Question {
         call: CallId::literal("call"),
         text: format!("May I pay {words}?"),
@@ -336,6 +342,32 @@ fn the_operator_decides_whether_anybody_is_asked() {
         let answer = told(&talk.play(&format!("alice: hello / agent: begs {asked}")));
         assert!(matches!(answer, Some(Answer::Denied { .. })), "{asked}");
     }
+}
+
+#[test]
+fn what_nobody_there_can_approve_is_denied_at_once_and_said() {
+    let begs = |talk: &mut Talk, words: &str| {
+        talk.line("alice: hello");
+        let mut question = question(words);
+        question.approval.as_mut().unwrap().approver = Approver::Absent;
+        let turn = talk.session.hand().unwrap().turn.clone();
+        talk.tell(Event::Agent { turn, event: AgentEvent::Asked(question) })
+    };
+    let mut talk = by(Approvers::Admins, &["bob"]);
+    let effects = begs(&mut talk, "7");
+    let reason =
+        "only an administrator may approve this, and none is in this chat; ask for it where one is";
+    assert_eq!(told(&effects), denied(reason));
+    assert_eq!(posted(&effects), [format!("⛔ `pay` is not done: {reason}.")]);
+    assert!(matches!(talk.session.phase, Phase::Thinking(_)));
+    let again = talk.line("crash");
+    assert_eq!(told(&again), denied(reason), "told again, and nobody is asked");
+    // What was approved before, or needs nobody, needs nobody there either.
+    assert_eq!(told(&begs(&mut Talk::new(quiet()), "7!")), approved(Consent::Always));
+    let never = rules_with(|rules| rules.approvals.asking = Asking::Never);
+    let effects = begs(&mut Talk::new(never), "7");
+    assert_eq!(told(&effects), approved(Consent::Once));
+    assert!(posted(&effects).is_empty());
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use talaria_model::{
-    Approval, CallId, Digest, EarlierYes, Grant, Lasting, Question, Sender, SenderId, Timestamp,
+    Approval, Approver, CallId, Digest, EarlierYes, Grant, Lasting, Question, Sender, SenderId,
+    Timestamp,
 };
 use talaria_session::pairing::{Chance, GuestBook, Refusal};
 use talaria_session::{ApprovedHere, Ended, Phase, Reach, Session, SessionKey, Strangers};
@@ -139,6 +140,7 @@ fn asking(key: &SessionKey) -> Session {
         tool: "pay".into(),
         lasting: Lasting::Never,
         earlier: EarlierYes::Counts,
+        approver: Approver::default(),
     };
     session.phase = Phase::Asking {
         hand: hand(&session),
