@@ -1,14 +1,13 @@
 //! What a person is asked before a call is made: the call whole, as a digest, and as a text in which
 //! nothing can hide.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use talaria_model::{
     Address, Approval, Approver, CallId, Digest, EarlierYes, Lasting, Sender, TurnId,
 };
 
+use crate::spelled;
 use crate::tool::{Danger, Wraps};
 
 /// The most that a person is asked to read, in characters. Nobody reads more before they press a button.
@@ -83,8 +82,9 @@ impl Invocation<'_> {
 
     /// The question. None when it is too long for anybody to read it.
     pub(crate) fn shown(&self) -> Option<String> {
-        let (tool, what) = (escaped(self.tool), escaped(&self.danger.what));
-        let whole = escaped(&canonical(&self.danger.resolved));
+        let Danger { what, resolved, reads, .. } = self.danger;
+        let (tool, what) = (spelled::text(self.tool, *reads), spelled::text(what, *reads));
+        let whole = spelled::json(&canonical(resolved), *reads);
         let length = [&tool, &what, &whole].map(|text| text.chars().count()).iter().sum::<usize>();
         (length <= MOST_SHOWN).then(|| {
             format!("⚠️ May I call `{tool}`?\n\n`{what}`\n\nExactly this:\n\n```\n{whole}\n```")
@@ -139,38 +139,6 @@ fn write_canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// A text on one line in which every character is seen for what it is: what has no sign of its own, what
-/// turns the direction of others, and what would end the text are written as `\u{…}`.
-fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_plain(character) {
-            shown.push(character);
-        } else {
-            // A string takes all that is written to it.
-            let _ = write!(shown, "\\u{{{:x}}}", u32::from(character));
-        }
-    }
-    shown
-}
-
-fn is_plain(character: char) -> bool {
-    match character {
-        ' '..='~' => character != '`',
-        // Letters, digits and signs that stand for themselves. Everything that is a control, a blank, a
-        // mark upon another, a format character, a variation or not assigned does not.
-        _ => character.is_alphanumeric() && !is_hidden(character),
-    }
-}
-
-/// Letters that cannot be seen: fillers of Hangul and Khmer, and what Braille has for a blank.
-fn is_hidden(character: char) -> bool {
-    matches!(
-        character,
-        '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}'
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -178,6 +146,7 @@ mod tests {
     use talaria_model::{AccountId, Chat, ChatId, ChatKind, SenderId, SessionId, ThreadId};
 
     use super::*;
+    use crate::Reads;
 
     struct Sample {
         turn: TurnId,
@@ -205,6 +174,7 @@ mod tests {
                     what: "pays".into(),
                     resolved: json!({ "to": "bob", "much": 5 }),
                     wraps: Wraps::Nothing,
+                    reads: Reads::Signs,
                 },
             }
         }
@@ -280,21 +250,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hides_in_what_is_shown() {
-        for (hidden, seen) in [
-            ("a\nb", r"a\u{a}b"),
-            ("a\u{1b}[2Kb", r"a\u{1b}[2Kb"),
-            ("a\u{202e}b", r"a\u{202e}b"),
-            ("a\u{200b}b\u{feff}", r"a\u{200b}b\u{feff}"),
-            ("a```b", r"a\u{60}\u{60}\u{60}b"),
-            ("a\u{a0}b\u{3000}", r"a\u{a0}b\u{3000}"),
-            ("e\u{301}", r"e\u{301}"),
-            ("\u{3164}\u{115f}\u{2800}", r"\u{3164}\u{115f}\u{2800}"),
-            ("\u{e0041}\u{fe0f}", r"\u{e0041}\u{fe0f}"),
-            ("naïve 東京 42", "naïve 東京 42"),
-        ] {
-            assert_eq!(escaped(hidden), seen);
-        }
+    fn a_message_is_shown_as_it_will_be_read_and_an_argument_is_spelled_out() {
+        let mut sample = Sample::new();
+        sample.danger.resolved = json!({ "text": "नमस्ते – “8 時”。👍🏽" });
+        let signs = sample.invocation().shown().unwrap();
+        assert!(signs.contains(r"\u{2013}") && signs.contains(r"\u{1f44d}"), "{signs}");
+        sample.danger.reads = Reads::Prose;
+        let prose = sample.invocation().shown().unwrap();
+        assert!(prose.contains(r#"{"text":"नमस्ते – “8 時”。👍🏽"}"#), "{prose}");
+        // A long one in any script can be asked about.
+        sample.danger.resolved = json!({ "text": "好。".repeat(600) });
+        assert!(sample.invocation().shown().is_some());
     }
 
     #[test]
@@ -334,10 +300,12 @@ mod tests {
         }
 
         #[test]
-        fn what_is_shown_is_one_line_of_signs_that_cannot_end_it(text in any::<String>()) {
-            let shown = escaped(&text);
-            prop_assert!(shown.chars().all(is_plain), "{shown:?}");
-            prop_assert!(!shown.contains(['\n', '`', '\r']));
+        fn what_is_shown_is_read_back_as_exactly_what_is_done(value in values()) {
+            for reads in [Reads::Signs, Reads::Prose] {
+                let shown = spelled::json(&canonical(&value), reads);
+                let back = spelled::read_back(&shown);
+                prop_assert_eq!(&serde_json::from_str::<Value>(&back).unwrap(), &value);
+            }
         }
 
         #[test]

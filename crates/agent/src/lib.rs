@@ -18,6 +18,7 @@ mod prefix;
 mod prompt;
 mod refused;
 mod situation;
+mod spelled;
 mod tool;
 pub mod tools;
 mod voice;
@@ -39,6 +40,6 @@ pub use prompt::Sight;
 pub use refused::Refused;
 pub use situation::{Home, PlatformFacts, Privacy, Situation, digest, hide_chat};
 pub use tool::{
-    Danger, EffectClass, Gravity, Tool, ToolError, ToolOutput, ToolScope, Toolbox, Wraps,
+    Danger, EffectClass, Gravity, Reads, Tool, ToolError, ToolOutput, ToolScope, Toolbox, Wraps,
 };
 pub use voice::{Recording, Speaker, Transcriber, VoiceError};

@@ -65,6 +65,17 @@ pub struct Danger {
     pub resolved: Value,
     /// Whether it can be made to do anything by what it is given.
     pub wraps: Wraps,
+    /// What the person reads it as.
+    pub reads: Reads,
+}
+
+/// What a person who is asked about a call reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// What a program takes sign by sign: whatever is no letter, no digit and not of ASCII is spelled out.
+    Signs,
+    /// What people write to each other: everything that can be seen stands for itself.
+    Prose,
 }
 
 /// Whether something runs what it is given. Nobody can approve that for good.

@@ -243,7 +243,7 @@ fn mend(event: &mut AgentEvent, discretion: &Discretion) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use talaria_agent::{Danger, Elsewhere, Wraps};
+    use talaria_agent::{Danger, Elsewhere, Reads, Wraps};
     use talaria_config::{Sources, load};
     use talaria_model::{
         AccountId, Address, Chat, ChatId, ChatKind, Cost, Sender, SenderId, Sending, SessionId,
@@ -277,6 +277,7 @@ mod tests {
             what: "leaks".into(),
             resolved: Value::String(CANARY.into()),
             wraps: Wraps::Nothing,
+            reads: Reads::Signs,
         })
     }
 

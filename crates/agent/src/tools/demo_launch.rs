@@ -9,7 +9,7 @@ use talaria_model::CallId;
 
 use super::arguments;
 use crate::{
-    Danger, EffectClass, Gravity, Tool, ToolError, ToolOutput, ToolScope, ToolSpec, Wraps,
+    Danger, EffectClass, Gravity, Reads, Tool, ToolError, ToolOutput, ToolScope, ToolSpec, Wraps,
 };
 
 /// Launches a paper plane, if a person lets it.
@@ -47,6 +47,7 @@ impl Tool for DemoLaunch {
             what: "launches a paper plane (this is the demo: nothing really happens)".into(),
             resolved: json!({ "to": to }),
             wraps: Wraps::Nothing,
+            reads: Reads::Signs,
         }))
     }
 

@@ -11,7 +11,9 @@ use talaria_model::CallId;
 
 use super::arguments;
 use crate::ports::{AsksFirst, Order, Programs};
-use crate::{Danger, EffectClass, Gravity, Tool, ToolError, ToolOutput, ToolScope, ToolSpec};
+use crate::{
+    Danger, EffectClass, Gravity, Reads, Tool, ToolError, ToolOutput, ToolScope, ToolSpec,
+};
 
 /// The most arguments of a call.
 const MOST_ARGUMENTS: usize = 64;
@@ -89,6 +91,7 @@ impl Tool for RunProgram {
                 what: format!("runs the program {name}"),
                 resolved: json!({ "run": program, "arguments": arguments, "file": file }),
                 wraps,
+                reads: Reads::Signs,
             }),
         })
     }

@@ -12,8 +12,8 @@ use talaria_model::{CallId, Sending};
 
 use super::arguments;
 use crate::{
-    AsksFirst, Danger, Destination, EffectClass, Elsewhere, Gravity, Tool, ToolError, ToolOutput,
-    ToolScope, ToolSpec, Wraps,
+    AsksFirst, Danger, Destination, EffectClass, Elsewhere, Gravity, Reads, Tool, ToolError,
+    ToolOutput, ToolScope, ToolSpec, Wraps,
 };
 
 /// The longest message, in characters. What is asked about must be shorter still, so that it can be read.
@@ -100,6 +100,7 @@ impl Tool for SendMessage {
                 // A name may come to stand for another chat while somebody thinks.
                 resolved: json!({ "text": text, "to": to.name, "where": to.to }),
                 wraps: Wraps::Nothing,
+                reads: Reads::Prose,
             }),
         })
     }

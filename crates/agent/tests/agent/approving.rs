@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
-use talaria_agent::{Danger, EffectClass, Gravity, Refused, Running, ToolError, Wraps};
+use talaria_agent::{Danger, EffectClass, Gravity, Reads, Refused, Running, ToolError, Wraps};
 use talaria_model::{
     AgentEvent, Answer, Approval, Attended, CallId, ChoiceId, Consent, Digest, Lasting, Question,
     Word,
@@ -21,6 +21,7 @@ fn asking(stage: &Stage, effect: EffectClass, price: &Arc<AtomicU32>) -> Scripte
             what: "pays".into(),
             resolved: json!({ "arguments": arguments, "price": price }),
             wraps: Wraps::Nothing,
+            reads: Reads::Signs,
         }))
     };
     Scripted { gravity: Arc::new(gravity), ..Scripted::new("pay", effect, &stage.trace) }

@@ -15,8 +15,8 @@ use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
     Agent, Automatic, Budget, BuiltIn, Danger, Delta, Deltas, EffectClass, FinishReason, Gravity,
-    Part, Prompt, PromptMessage, Provider, ProviderError, Refused, Roots, Settings, Sight, Tool,
-    ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Wraps, tools,
+    Part, Prompt, PromptMessage, Provider, ProviderError, Reads, Refused, Roots, Settings, Sight,
+    Tool, ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Wraps, tools,
 };
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::StoredAttachments;
@@ -471,6 +471,7 @@ impl Tool for Doing {
             what: format!("spends for {about}"),
             resolved: json!({ "for": about, "price": self.price() }),
             wraps: Wraps::Nothing,
+            reads: Reads::Signs,
         }))
     }
 
