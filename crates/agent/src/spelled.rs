@@ -295,7 +295,11 @@ mod tests {
 
     #[test]
     fn whatever_deceives_is_spelled_out_alone() {
-        for character in ('\0'..=char::MAX).filter(|character| deceives(*character)) {
+        // Of the planes for private use, some.
+        let is_tried = |character: &char| {
+            *character < '\u{e1000}' || u32::from(*character).is_multiple_of(997)
+        };
+        for character in ('\0'..=char::MAX).filter(is_tried).filter(|one| deceives(*one)) {
             for shown in [signs(&format!("a{character}b")), prose(&format!("a{character}b"))] {
                 assert_eq!(shown, format!("a\\u{{{:x}}}b", u32::from(character)));
             }
