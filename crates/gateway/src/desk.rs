@@ -13,7 +13,7 @@ use talaria_store::{AuditDeed, Audited, StoreError};
 
 use crate::AccountPlan;
 use crate::accounts::ConnectedAccount;
-use crate::pairing::{self, PairError, Paired};
+use crate::pairing::{self, PairError, Paired, Wisher};
 use crate::shared::Shared;
 
 /// The desk at one account.
@@ -41,7 +41,9 @@ impl Desk for DeskAt {
         let mut lobbies = Vec::new();
         for id in shared.accounts.ids() {
             let Some(account) = open_to_others(&shared, &id) else { continue };
-            let listed = pairing::wish(&shared, &account, &PairWish::List, &self.by()).await;
+            let listed =
+                pairing::wish(&shared, &account, &PairWish::List, Wisher::operator(&self.by()))
+                    .await;
             if let Paired::Book(book) = listed.map_err(unavailable)? {
                 lobbies.push(lobby(&account, &book, shared.clock.now()));
             }
@@ -59,7 +61,7 @@ impl Desk for DeskAt {
             Decision::Revoke(sender) => PairWish::Revoke(sender.to_string()),
             Decision::Clear => PairWish::Clear,
         };
-        let done = pairing::wish(&shared, &found, &wish, &self.by()).await;
+        let done = pairing::wish(&shared, &found, &wish, Wisher::operator(&self.by())).await;
         let is_refused = matches!(done, Err(PairError::Refused(_)));
         let code = match &done {
             Ok(Paired::Code(code)) => Some(code.clone()),

@@ -16,8 +16,7 @@ pub(crate) fn of(
     at: &Address,
     standing: Standing,
 ) -> Vec<Destination> {
-    // It may be out for a moment, because its token is another one now.
-    let Some(account) = shared.accounts.known(&at.account) else { return Vec::new() };
+    let Some(account) = shared.accounts.get(&at.account) else { return Vec::new() };
     let authority = account.authority_in(from, at, standing);
     let named = shared.steward.destinations();
     // A home goes by the name of its account, unless the operator has given that name to another chat.

@@ -279,7 +279,9 @@ impl Gateway {
     ) -> Result<Paired, PairError> {
         let found = self.shared.accounts.get(account).filter(|account| account.is_platforms());
         match found {
-            Some(account) => pairing::wish(&self.shared, &account, wish, by).await,
+            Some(account) => {
+                pairing::wish(&self.shared, &account, wish, pairing::Wisher::operator(by)).await
+            }
             None => Err(PairError::NoAccount(account.to_string())),
         }
     }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    AccountId, Act, Address, Content, Outbound, OutboundId, SenderId, SessionId, Timestamp,
+    AccountId, Act, Address, Content, Outbound, OutboundId, Sender, SenderId, SessionId, Timestamp,
     WITHHELD,
 };
-use talaria_session::pairing::{Chance, Code, GuestBook, PairingRequest, Refusal};
-use talaria_session::{PairWish, Reach};
+use talaria_session::pairing::{Chance, Code, GuestBook, Issuer, PairingRequest, Refusal};
+use talaria_session::{Deed, PairWish, Reach};
 use talaria_store::{AuditDeed, Audited, GuestChange, Guests, Store, StoreError, Swap};
 
 use crate::accounts::ConnectedAccount;
@@ -72,8 +72,23 @@ impl<T> Edit<T> {
     }
 }
 
-/// Carries out a wish on a store, whether a gateway runs or not. Also returns the book as it is then,
-/// and what has to be delivered.
+/// Who wishes something about who is let in.
+#[derive(Clone)]
+pub(crate) struct Wisher<'a> {
+    /// As the record names them.
+    pub(crate) name: &'a str,
+    /// The administrator of the account; none where it is the operator.
+    pub(crate) admin: Option<Issuer>,
+}
+
+impl<'a> Wisher<'a> {
+    pub(crate) const fn operator(name: &'a str) -> Self {
+        Self { name, admin: None }
+    }
+}
+
+/// Carries out a wish of the operator on a store, whether a gateway runs or not. Also returns the book as it is
+/// then, and what has to be delivered.
 pub async fn carry_out(
     store: &dyn Store,
     account: &AccountId,
@@ -82,7 +97,18 @@ pub async fn carry_out(
     chance: Chance,
     now: Timestamp,
 ) -> Result<(Paired, Guests, Vec<Outbound>), PairError> {
-    let edit = |book: &mut GuestBook| wished(book, account, wish, by, chance, now);
+    carry_out_for(store, account, wish, Wisher::operator(by), chance, now).await
+}
+
+async fn carry_out_for(
+    store: &dyn Store,
+    account: &AccountId,
+    wish: &PairWish,
+    by: Wisher<'_>,
+    chance: Chance,
+    now: Timestamp,
+) -> Result<(Paired, Guests, Vec<Outbound>), PairError> {
+    let edit = |book: &mut GuestBook| wished(book, account, wish, by.clone(), chance, now);
     let (answer, guests, outbox) = swap(store, account, now, edit).await?;
     Ok((answer?, guests, outbox))
 }
@@ -91,7 +117,7 @@ fn wished(
     book: &mut GuestBook,
     account: &AccountId,
     wish: &PairWish,
-    by: &str,
+    Wisher { name: by, admin }: Wisher<'_>,
     chance: Chance,
     now: Timestamp,
 ) -> Edit<Result<Paired, Refusal>> {
@@ -105,7 +131,7 @@ fn wished(
     let was_locked = book.locked_until(now).is_some();
     match wish {
         PairWish::List => Edit::of(Ok(Paired::Book(Box::new(book.clone())))),
-        PairWish::Issue(reach) => match book.issue(*reach, by, chance, now) {
+        PairWish::Issue(reach) => match book.issue_for(admin, *reach, by, chance, now) {
             Ok(code) => Edit {
                 audited: vec![audited(AuditDeed::CodeIssued, whole, told(*reach))],
                 ..Edit::of(Ok(Paired::Code(code)))
@@ -192,11 +218,11 @@ pub(crate) async fn wish(
     shared: &Arc<Shared>,
     account: &ConnectedAccount,
     wish: &PairWish,
-    by: &str,
+    by: Wisher<'_>,
 ) -> Result<Paired, PairError> {
     let _one_at_a_time = account.pairing.lock().await;
     let (store, now) = (shared.store.as_ref(), shared.clock.now());
-    let done = carry_out(store, &account.id, wish, by, chance(shared), now).await;
+    let done = carry_out_for(store, &account.id, wish, by, chance(shared), now).await;
     match done {
         Ok((paired, guests, outbox)) => {
             account.set_guests(guests);
@@ -233,6 +259,15 @@ pub(crate) async fn post(
     }
     crate::chats::offer(shared, outbox, None);
     Ok(())
+}
+
+/// Forgets the codes that were handed on by administrators who are none any more. `direct` is a direct chat, like
+/// the one in which they were made.
+pub(crate) fn void_codes(account: &ConnectedAccount, book: &mut GuestBook, direct: &Address) {
+    book.void(|Issuer { sender, standing }| {
+        let who = Sender::new(sender.clone());
+        account.authority_in(&who, direct, *standing).may(Deed::LetIn)
+    });
 }
 
 /// Takes up what the store knows. Where it does not answer, what was known stays.

@@ -4,16 +4,17 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use talaria_model::{
-    AccountId, Address, ChatKind, Entry, EntryBody, Message, Sender, Seq, SessionId, Timestamp,
+    AccountId, Address, ChatKind, Entry, EntryBody, Message, Sender, Seq, SessionId, Standing,
+    Timestamp,
 };
-use talaria_session::pairing::Code;
+use talaria_session::pairing::{Code, Issuer};
 use talaria_session::{Event, PairWish, Past, Person, Recalled, Request, Rules, SessionKey, Told};
 use talaria_store::{
     AuditDeed, Audited, Found, Life, Named, Owner, SearchScope, Spoken, StoreError, Wanted,
 };
 
 use crate::accounts::{self, AccountState};
-use crate::pairing::{self, Paired};
+use crate::pairing::{self, Paired, Wisher};
 use crate::pausing::PauseError;
 use crate::shared::Shared;
 use crate::spending::Tab;
@@ -44,6 +45,8 @@ pub(crate) struct Asking {
     pub(crate) owner: Owner,
     pub(crate) seq: Seq,
     pub(crate) from: Sender,
+    /// What the platform itself said of their rights.
+    pub(crate) standing: Standing,
     pub(crate) at: Address,
     pub(crate) request: Request,
 }
@@ -160,8 +163,11 @@ async fn pair(
         };
         return Ok(Told::Text(format!("{named} is not an account on which people can be let in.")));
     };
-    let by = who_asks(asking);
-    let done = pairing::wish(shared, &account, wish, &by).await;
+    let name = who_asks(asking);
+    // On the account that it is about, it is somebody whom the account has made an administrator.
+    let admin = (asking.at.account == account.id)
+        .then(|| Issuer { sender: asking.from.id.clone(), standing: asking.standing });
+    let done = pairing::wish(shared, &account, wish, Wisher { name: &name, admin }).await;
     let code = match &done {
         Ok(Paired::Code(code)) => Some(code.clone()),
         _ => None,

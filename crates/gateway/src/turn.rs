@@ -8,10 +8,10 @@ use talaria_agent::tools::SendMessage;
 use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
 use talaria_model::{
-    AgentEvent, Approver, ChatKind, Cost, Digest, EarlierYes, Entry, Failure, Lasting, OutboundId,
-    Progress, Sender, SenderId, Sending, Standing, TurnId, Usage, Used, Word,
+    Address, AgentEvent, Approver, ChatKind, Cost, Digest, EarlierYes, Entry, Failure, Lasting,
+    OutboundId, Progress, Sender, SenderId, Sending, Standing, TurnId, Usage, Used, Word,
 };
-use talaria_session::{Approvers, Deed, Person, Start, Unsaid, Whose};
+use talaria_session::{Approvers, Deed, Person, SessionKey, Start, Unsaid, Whose};
 use talaria_store::{MOST_GRANTS, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -365,8 +365,8 @@ impl InProgress {
         let (from, to, standing) = (from.clone(), to.clone(), *standing);
         let elsewhere = self.elsewhere();
         Permitted::by(move |tool| {
-            // One that is out for a moment, because its token is another one now, changes nobody's rights.
-            let account = shared.accounts.known(&to.account);
+            // On an account that is taken out, nobody has any: it may have been for what was done in its name.
+            let account = shared.accounts.get(&to.account);
             let by_role = account.is_some_and(|account| {
                 let by = account.authority_in(&from, &to, standing);
                 let by_role = by.person.as_ref().is_none_or(|person| person.may_use(tool));
@@ -473,17 +473,7 @@ impl InProgress {
     /// Whether somebody's yes to what is asked for here counts at this moment.
     fn may_approve(&self, who: &SenderId) -> bool {
         let Start { from, to, standing, .. } = &self.start;
-        // What the platform says of a role was said of the one who is answered.
-        let (whose, standing) = match *who == from.id {
-            true => (Whose::Own, *standing),
-            false => (Whose::Anothers, Standing::Unknown),
-        };
-        let by = self.shared.rules_for(&self.lane.key).approvals.by;
-        let account = self.shared.accounts.known(&to.account);
-        account.is_some_and(|account| {
-            let who = Sender::new(who.clone());
-            account.authority_in(&who, to, standing).may(Deed::Approve(whose, by))
-        })
+        may_approve(&self.shared, &self.lane.key, who, (from, to, *standing))
     }
 
     /// Whether all of these go where they may. Whatever an agent believes, nothing else leaves.
@@ -507,6 +497,26 @@ impl InProgress {
         let shown = Shown { id, answers, preview, past };
         crate::chats::show(&self.shared, self.start.to.clone(), shown)
     }
+}
+
+/// Whether somebody's yes to what is asked for in a conversation counts at this moment, for the one who is
+/// answered there.
+pub(crate) fn may_approve(
+    shared: &Shared,
+    key: &SessionKey,
+    who: &SenderId,
+    (from, to, standing): (&Sender, &Address, Standing),
+) -> bool {
+    // What the platform says of a role was said of the one who is answered.
+    let (whose, standing) = match *who == from.id {
+        true => (Whose::Own, standing),
+        false => (Whose::Anothers, Standing::Unknown),
+    };
+    let by = shared.rules_for(key).approvals.by;
+    shared.accounts.get(&to.account).is_some_and(|account| {
+        let who = Sender::new(who.clone());
+        account.authority_in(&who, to, standing).may(Deed::Approve(whose, by))
+    })
 }
 
 /// Whether somebody may choose the model of this whole name.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    AccountId, Address, AgentEvent, Attended, CallId, Consent, Content, Cost, Digest, Effort,
-    Entry, FileRef, Grant, Inbound, Message, MessageId, Outbound, OutboundId, Question, Sender,
-    SenderId, Seq, SessionId, Standing, Task, Timestamp, TurnId, Usage, Word,
+    AccountId, Address, AgentEvent, Attended, CallId, Consent, Content, Cost, Digest, EarlierYes,
+    Effort, Entry, FileRef, Grant, Inbound, Message, MessageId, Outbound, OutboundId, Question,
+    Sender, SenderId, Seq, SessionId, Standing, Task, Timestamp, TurnId, Usage, Word,
 };
 
 use crate::life::{ResetReason, ResumeReason};
@@ -35,7 +35,8 @@ pub enum Event {
         /// What their sender may do at this moment.
         by: Authority,
     },
-    /// Who said these is not heard any more. What still waits of them is not taken up.
+    /// Who said these is not heard any more. What of theirs waits for a turn or for an answer of the gateway is
+    /// not taken up.
     Barred {
         /// Their places in the journal.
         rows: Vec<Seq>,
@@ -103,6 +104,11 @@ pub enum Event {
     Restarted {
         /// How it had ended.
         ended: Ended,
+        /// Why the one who asked for the turn in hand is not heard any more; none if they are. What has not
+        /// begun in this process does not begin for them.
+        unheard: Option<&'static str>,
+        /// Whether the one whose yes the turn in hand has and has not used yet could still give it.
+        yes: EarlierYes,
     },
 }
 
@@ -228,6 +234,8 @@ pub enum Effect {
         seq: Seq,
         /// In whose name.
         from: Sender,
+        /// What the platform itself said of their rights.
+        standing: Standing,
         /// Where.
         at: Address,
         /// What.

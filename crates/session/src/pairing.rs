@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
-use talaria_model::{Address, Sender, SenderId, Timestamp, WITHHELD};
+use talaria_model::{Address, Sender, SenderId, Standing, Timestamp, WITHHELD};
 
 use crate::access::{Reach, Strangers};
 
@@ -198,11 +198,24 @@ pub struct Issued {
     pub id: String,
     /// Who made it.
     pub by: String,
+    /// The administrator who did; none where it was the operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admin: Option<Issuer>,
     /// Where whoever says it will be heard.
     pub reach: Reach,
     /// Until when it is good.
     pub expires: Timestamp,
     code: Sealed,
+}
+
+/// An administrator of an account who makes a code there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issuer {
+    /// Who.
+    pub sender: SenderId,
+    /// What the platform itself said of their rights.
+    #[serde(default, skip_serializing_if = "crate::session::is_unknown")]
+    pub standing: Standing,
 }
 
 /// Somebody who was let in.
@@ -497,9 +510,21 @@ impl GuestBook {
         Ok(request)
     }
 
-    /// An administrator makes a code to hand on.
+    /// The operator makes a code to hand on.
     pub fn issue(
         &mut self,
+        reach: Reach,
+        by: &str,
+        chance: Chance,
+        now: Timestamp,
+    ) -> Result<Code, Refusal> {
+        self.issue_for(None, reach, by, chance, now)
+    }
+
+    /// The same for an administrator, whose code is good for as long as they are one.
+    pub fn issue_for(
+        &mut self,
+        admin: Option<Issuer>,
         reach: Reach,
         by: &str,
         chance: Chance,
@@ -511,8 +536,13 @@ impl GuestBook {
         }
         let (id, code, sealed) = mint(chance);
         let expires = now + LIFETIME;
-        self.issued.push(Issued { id, by: by.to_owned(), reach, expires, code: sealed });
+        self.issued.push(Issued { id, by: by.to_owned(), admin, reach, expires, code: sealed });
         Ok(code)
+    }
+
+    /// Forgets the codes of administrators who may let nobody in any more.
+    pub fn void(&mut self, may_let_in: impl Fn(&Issuer) -> bool) {
+        self.issued.retain(|issued| issued.admin.as_ref().is_none_or(&may_let_in));
     }
 
     /// Puts somebody out. What they asked for in the meantime goes with them.

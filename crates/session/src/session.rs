@@ -327,6 +327,9 @@ pub struct Answered {
     pub question: Question,
     /// What was answered.
     pub answer: Answer,
+    /// Who decided, where it was asked whether something may be done and somebody had to be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<SenderId>,
     /// Files sent along.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRef>,
@@ -377,6 +380,9 @@ pub struct Asked {
     pub seq: Seq,
     /// Who.
     pub from: Sender,
+    /// What the platform itself said of their rights.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub standing: Standing,
     /// Where the answer goes.
     pub to: Address,
     /// What for.

@@ -12,7 +12,7 @@ use talaria_store::StoreError;
 use tokio::sync::oneshot;
 
 use super::Lane;
-use super::events::{authority, refused};
+use super::events::{GONE, authority, refused, restarted};
 use crate::bursts::{self, Heard, Ready};
 use crate::drain::{Begun, Leaving};
 use crate::fetching::Fetches;
@@ -54,9 +54,6 @@ async fn drive(shared: &Arc<Shared>, lane: &Arc<Lane>) {
         }
     }
 }
-
-/// Why nobody is heard on an account that is not configured since this run began.
-const GONE: &str = "the account is not configured any more";
 
 #[expect(
     clippy::large_enum_variant,
@@ -211,12 +208,14 @@ impl Driver {
     fn take(&mut self) -> Option<Next> {
         let mut inbox = self.lane.lock();
         if let Some(ended) = inbox.restarted.take() {
-            return Some(Next::Event(Event::Restarted { ended }, None));
+            let event = restarted(&self.shared, self.session.as_ref(), ended);
+            return Some(Next::Event(event, None));
         }
         let is_out = self.is_out();
         if self.put_off && !is_out && !self.shared.is_draining() {
             self.put_off = false;
-            return Some(Next::Event(Event::Restarted { ended: Ended::Cleanly }, None));
+            let event = restarted(&self.shared, self.session.as_ref(), Ended::Cleanly);
+            return Some(Next::Event(event, None));
         }
         let is_decided = |(_, inbound): &(Seq, Inbound)| !scrutiny::is_due(inbound);
         let control = inbox.control.iter().position(is_decided).filter(|_| !is_out);

@@ -1,9 +1,13 @@
 //! What can be said of an event before a session hears it.
 
-use talaria_model::{Address, Inbound, Seq};
-use talaria_session::{Authority, Deed, Event};
+use talaria_model::{Address, EarlierYes, Inbound, Sender, Seq, Standing};
+use talaria_session::{Authority, Deed, Effect, Ended, Event, Session};
 
 use crate::shared::Shared;
+use crate::turn::may_approve;
+
+/// Why nobody is heard on an account that is not configured since this run began.
+pub(super) const GONE: &str = "the account is not configured any more";
 
 /// What the sender of these may do at this moment: of all that is known of them, the least.
 pub(super) fn authority<'a>(
@@ -16,6 +20,68 @@ pub(super) fn authority<'a>(
     };
     let least = rows.into_iter().map(of).min_by_key(|by| by.footing);
     least.unwrap_or_else(Authority::none)
+}
+
+/// Why somebody is not heard any more in a chat; none if they are.
+fn unheard(
+    shared: &Shared,
+    from: &Sender,
+    to: &Address,
+    standing: Standing,
+) -> Option<&'static str> {
+    // One that is taken out for a moment hears whom it heard.
+    match shared.accounts.known(&to.account) {
+        Some(account) => {
+            let by = account.authority_in(from, to, standing);
+            (!by.may(Deed::Speak)).then(|| by.rule.reason())
+        }
+        None => Some(GONE),
+    }
+}
+
+/// A session is taken up that an earlier run left, or that was put off, with what its people may do at this
+/// moment.
+pub(super) fn restarted(shared: &Shared, session: Option<&Session>, ended: Ended) -> Event {
+    let hand = session.and_then(Session::hand);
+    let unheard = hand.and_then(|hand| unheard(shared, &hand.from, &hand.to, hand.standing));
+    let yes = session.zip(hand).is_some_and(|(session, hand)| {
+        let answered = hand.answered.as_ref().and_then(|answered| answered.by.as_ref());
+        answered.is_some_and(|by| {
+            may_approve(shared, &session.key, by, (&hand.from, &hand.to, hand.standing))
+        })
+    });
+    let yes = if yes { EarlierYes::Counts } else { EarlierYes::CountsNot };
+    Event::Restarted { ended, unheard, yes }
+}
+
+/// What was asked for, or was said to a turn that has not taken it up, by those who are not heard any more.
+pub(super) fn barred(shared: &Shared, session: &Session) -> Option<Event> {
+    let asked = session
+        .asked
+        .iter()
+        .map(|asked| (asked.seq, unheard(shared, &asked.from, &asked.to, asked.standing)));
+    let steers = session.hand().into_iter().flat_map(|hand| &hand.steers);
+    let said = steers.map(|said| (said.seq, unheard(shared, &said.from, &said.to, said.standing)));
+    let mut why = GONE;
+    let mut rows = Vec::new();
+    for (seq, unheard) in asked.chain(said) {
+        if let Some(reason) = unheard {
+            why = reason;
+            rows.push(seq);
+        }
+    }
+    (!rows.is_empty()).then_some(Event::Barred { rows, why })
+}
+
+/// Whether a step begins another turn for somebody who is not heard any more.
+pub(super) fn begins_unheard(shared: &Shared, before: &Session, effects: &[Effect]) -> bool {
+    effects.iter().any(|effect| match effect {
+        Effect::Start(start) => {
+            let goes_on = before.hand().is_some_and(|hand| hand.turn == start.turn);
+            !goes_on && unheard(shared, &start.from, &start.to, start.standing).is_some()
+        }
+        _ => false,
+    })
 }
 
 /// The rows of an event whose sender is not heard any more, and why not.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use talaria_model::{
     Address, AgentEvent, Cost, Entry, Failure, Outbound, OutboundId, Sender, Seq, SessionId,
-    TurnId, Usage,
+    Standing, TurnId, Usage,
 };
 use talaria_session::{Effect, Event, Phase, Request, Session, Start, TurnInHand, Unsaid};
 use talaria_store::{Commit, Owner, StoreError};
 
 use super::Beginning;
 use super::driver::Driver;
-use super::events::{place_of, stumbled};
+use super::events::{barred, begins_unheard, place_of, stumbled};
 use crate::backoff::Backoff;
 use crate::delivery::{shows_words, withdrawal};
 use crate::memory::Change;
@@ -33,6 +33,10 @@ impl Driver {
                 delivery: hand.delivery,
                 part: 0,
             });
+            // Nobody is told anything who is not heard any more.
+            if let Some(barred) = barred(&self.shared, session) {
+                Box::pin(self.step(barred)).await;
+            }
         }
         let mut backoff = self.shared.spread.backoff();
         let mut failures = 0;
@@ -76,6 +80,14 @@ impl Driver {
                     continue;
                 }
             };
+            // Where a turn ends or something is said again, what was said before begins the next one.
+            if let Some(before) = &self.session
+                && begins_unheard(&self.shared, before, &effects)
+                && let Some(barred) = barred(&self.shared, before)
+            {
+                Box::pin(self.step(barred)).await;
+                continue;
+            }
             let shared = self.shared.clone();
             let instead = spending::unaffordable(&shared, self.session.as_ref(), &event, &effects);
             match instead.await {
@@ -272,7 +284,9 @@ impl Driver {
                     crate::lanes::tell(&self.shared, to, Event::Passed(passed));
                 }
                 Effect::Send(outbound) => crate::destinations::tell(&self.shared, outbound),
-                Effect::Ask { seq, from, at, request } => self.ask(seq, from, at, request),
+                Effect::Ask { seq, from, standing, at, request } => {
+                    self.ask(seq, from, standing, at, request);
+                }
                 Effect::Take(_)
                 | Effect::Bind { .. }
                 | Effect::Close { .. }
@@ -306,7 +320,7 @@ impl Driver {
         })
     }
 
-    fn ask(&self, seq: Seq, from: Sender, at: Address, request: Request) {
+    fn ask(&self, seq: Seq, from: Sender, standing: Standing, at: Address, request: Request) {
         let Some(session) = &self.session else { return };
         let asking = Asking {
             key: session.key.clone(),
@@ -314,6 +328,7 @@ impl Driver {
             owner: Owner::of(session),
             seq,
             from,
+            standing,
             at,
             request,
         };

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_agent::Agent;
+use talaria_gateway::AccountPlan;
 use talaria_model::{
     AccountId, Approval, Approver, CallId, Capabilities, ChoiceId, Choices, Digest, EarlierYes,
     InboundKind, Lasting, Message, Question, SenderId, Typing,
 };
 use talaria_platform::SendError;
-use talaria_session::{Access, Approvals, Approvers, GroupSessions, Scope, Tiers};
+use talaria_session::{Access, Approvals, Approvers, Asking, GroupSessions, Scope, Tiers};
 use talaria_store::Store;
+use tokio::sync::Semaphore;
 
 use crate::world::{Conduct, EDITING, SIMPLE, Vendor, World, agent};
 
@@ -586,5 +588,107 @@ fn whoever_came_in_with_everybody_approves_nothing_and_may_still_say_no() {
         life.vendor.press("mallory", "home", &choice("deny"));
         let texts = life.texts("home", 4).await;
         assert_eq!(texts[2..], ["⛔ denied by `mallory`", r#"Denied { reason: "" }"#]);
+    });
+}
+
+/// Asks whether it may pay, and has not made use of the answer when its process dies.
+fn slow_to_pay() -> Arc<dyn Agent> {
+    agent(|mut stage| async move {
+        stage.ask(question()).await;
+        std::future::pending().await
+    })
+}
+
+#[test]
+fn a_yes_from_before_a_death_counts_only_as_long_as_it_could_be_given_again() {
+    type Change = fn(&mut World);
+    let cases: [(&str, Change, &str); 3] = [
+        ("nothing changes", |_| {}, ONCE),
+        (
+            "bob is no administrator any more",
+            |world| {
+                let admins = BTreeSet::from([SenderId::literal("carol")]);
+                world.accounts[0].1.group.tiers = Arc::new(Tiers { admins, ..Tiers::default() });
+            },
+            "May I pay?",
+        ),
+        (
+            "the operator lets nothing be done",
+            |world| {
+                world.rules.approvals.asking = Asking::Refuses;
+            },
+            r#"Denied { reason: "the operator does not let it be done" }"#,
+        ),
+    ];
+    for (case, change, comes) in cases {
+        let mut world = with_admin(Approvers::Admins, GroupSessions::PerMember);
+        world.agent = slow_to_pay();
+        let all = world.vendor().group("all");
+        world.live(async |life| {
+            life.vendor.say_in_group("alice", "all", "hello");
+            life.until("the question", |vendor| vendor.texts_at(&all) == ["May I pay?"]).await;
+            life.vendor.does("bob", all.clone(), InboundKind::Pressed(choice("once")));
+            life.until("the outcome", |vendor| vendor.texts_at(&all).len() == 2).await;
+        });
+        change(&mut world);
+        world.agent = paying();
+        world.live(async |life| {
+            life.until("a word", |vendor| vendor.texts_at(&all).len() == 3).await;
+            life.pass_seconds(1).await;
+            assert_eq!(life.vendor.texts_at(&all)[2..], [comes], "{case}");
+        });
+    }
+}
+
+#[test]
+fn what_was_approved_without_asking_before_a_death_is_asked_about_where_that_is_wanted_by_then() {
+    let mut world = world(BUTTONS);
+    world.rules.approvals.asking = Asking::Never;
+    world.agent = slow_to_pay();
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.pass_seconds(1).await;
+    });
+    world.rules.approvals.asking = Asking::Asks;
+    world.agent = paying();
+    world.live(async |life| {
+        assert_eq!(life.texts("home", 1).await, ["May I pay?"]);
+    });
+}
+
+#[test]
+fn on_an_account_that_is_taken_out_no_tool_is_used_and_no_earlier_yes_counts() {
+    let may_go_on = Arc::new(Semaphore::new(0));
+    let held = may_go_on.clone();
+    let agent = agent(move |mut stage| {
+        let held = held.clone();
+        async move {
+            let before = stage.turn.tools.permits("pay");
+            held.acquire().await.unwrap().forget();
+            let permitted = stage.turn.tools.permits("pay");
+            let answer = stage.ask(question()).await;
+            stage.finish(&format!("{before} {permitted} {answer:?}")).await;
+        }
+    });
+    let mut world = world(BUTTONS).with_agent(agent);
+    let access = world.accounts[0].1.clone();
+    let plan = AccountPlan { access, ..world.plan(&world.vendor()) };
+    world.live(async |life| {
+        may_go_on.add_permits(1);
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        life.vendor.press("alice", "home", &choice("always"));
+        assert_eq!(life.texts("home", 3).await[2], format!("true true {ALWAYS}"));
+        life.vendor.say("alice", "home", "once more");
+        life.pass_seconds(1).await;
+        life.gateway.drop_account(&life.vendor.account());
+        life.pass_seconds(1).await;
+        may_go_on.add_permits(1);
+        life.pass_seconds(1).await;
+        life.gateway.put_account(plan);
+        assert_eq!(life.texts("home", 4).await[3], "May I pay?", "it is asked about again");
+        life.vendor.press("alice", "home", &choice("once"));
+        let texts = life.texts("home", 6).await;
+        assert_eq!(texts[5], format!("true false {ONCE}"), "{texts:?}");
     });
 }

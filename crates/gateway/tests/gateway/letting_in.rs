@@ -10,7 +10,7 @@ use talaria_session::pairing::{Refusal, TypedCode};
 use talaria_session::{
     Access, Bots, Busy, Gate, Mention, PairWish, Reach, RoomRules, Strangers, Tiers,
 };
-use talaria_store::{AuditDeed, Store, broken_at};
+use talaria_store::{AuditDeed, Clue, JournalState, Store, broken_at};
 use tokio::sync::Semaphore;
 
 use crate::world::{End, Life, SIMPLE, Verb, World, agent};
@@ -362,7 +362,116 @@ fn what_an_earlier_run_let_in_is_denied_where_nobody_is_heard_any_more() {
     world.live(async |life| {
         life.quiet().await;
         let counts = life.disk.counts().await.expect("reads");
-        assert_eq!((counts.denied, counts.unread, counts.turns_in_hand), (1, 0, 0), "{counts:?}");
+        assert_eq!((counts.denied, counts.unread, counts.turns_in_hand), (2, 0, 0), "{counts:?}");
+        assert!(life.vendor.texts("b").is_empty());
+    });
+}
+
+/// How the process ends that leaves a turn in hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    Stopped,
+    Killed,
+}
+
+#[test]
+fn what_an_earlier_run_left_in_hand_does_not_begin_for_who_is_not_heard_any_more() {
+    for leaves in [Leaves::Stopped, Leaves::Killed] {
+        let (agent, gate) = patient();
+        let mut world = World::new(SIMPLE).with_agent(agent);
+        world.rules.busy = Busy::Steer;
+        world.rules.acks = talaria_session::Acks::Never;
+        world.accounts[0].1 = Access::only(["alice", "mallory"].map(SenderId::literal));
+        let mut said = Vec::new();
+        world.live(async |life| {
+            said.push(life.vendor.say("mallory", "m", "pay me"));
+            life.vendor.say("alice", "a", "hello");
+            life.until("both are heard", |vendor| vendor.is_heard()).await;
+            life.pass_seconds(1).await;
+            said.push(life.vendor.say("mallory", "m", "quickly"));
+            life.until("it is heard", |vendor| vendor.is_heard()).await;
+            life.pass_seconds(1).await;
+            if leaves == Leaves::Stopped {
+                life.gateway.stop(Duration::ZERO).await;
+            }
+        });
+        let told = world.vendor().texts("m");
+        world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
+        let asked = Arc::new(Semaphore::new(0));
+        let asks = asked.clone();
+        world.agent = agent_that_counts(asks);
+        gate.close();
+        world.live(async |life| {
+            life.until("alice is answered", |vendor| {
+                vendor.texts("a").last().is_some_and(|text| text == "echo: hello")
+            })
+            .await;
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("m"), told, "{leaves:?}: nobody is told anything");
+            assert_eq!(asked.available_permits(), 1, "{leaves:?}: one turn, which is Alice's");
+            for event in &said {
+                let clue = Clue::Id(event.as_str().to_owned());
+                let row = life.disk.trace(&clue, 1).await.expect("reads").remove(0);
+                let why = "the sender is on no list and not paired";
+                assert_eq!(row.state, JournalState::Denied(why.into()), "{leaves:?}");
+            }
+            let counts = life.disk.counts().await.expect("reads");
+            assert_eq!((counts.turns_in_hand, counts.unread), (0, 0), "{leaves:?}: {counts:?}");
+        });
+    }
+}
+
+/// Answers with what was said, and counts how often it is asked.
+fn agent_that_counts(asked: Arc<Semaphore>) -> Arc<dyn Agent> {
+    agent(move |stage| {
+        asked.add_permits(1);
+        async move { stage.finish(&stage.echo()).await }
+    })
+}
+
+#[test]
+fn what_was_said_to_a_turn_begins_no_other_for_who_is_put_out_meanwhile() {
+    let (agent, gate) = patient();
+    let mut world = World::new(SIMPLE).with_agent(agent);
+    world.rules.busy = Busy::Steer;
+    world.rules.acks = talaria_session::Acks::Never;
+    world.live(async |life| {
+        life.vendor.say("bob", "b", "one");
+        life.pass_seconds(1).await;
+        life.vendor.say("bob", "b", "two");
+        life.until("both are heard", |vendor| vendor.is_heard()).await;
+        life.pass_seconds(1).await;
+        life.gateway.set_access(&account(), Access::closed());
+        gate.add_permits(10);
+        life.texts("b", 1).await;
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("b"), ["done"], "what was begun is finished");
+        assert_eq!(gate.available_permits(), 9, "and nothing else is begun");
+        assert_eq!(life.disk.counts().await.expect("reads").denied, 1);
+    });
+}
+
+#[test]
+fn what_was_to_be_said_again_is_not_for_who_is_not_heard_any_more() {
+    let mut world = World::new(SIMPLE);
+    world.accounts[0].1 = Access::only([SenderId::literal("bob")]);
+    world.live(async |life| {
+        life.vendor.say("bob", "b", "one");
+        life.texts("b", 1).await;
+        life.quiet().await;
+        life.disk.begins_late(Verb::History, Duration::from_secs(60));
+        life.vendor.say("bob", "b", "/retry");
+        life.until("it is heard", |vendor| vendor.is_heard()).await;
+        life.pass_seconds(1).await;
+    });
+    world.disk.begins_late(Verb::History, Duration::ZERO);
+    world.accounts[0].1 = Access::closed();
+    world.live(async |life| {
+        life.pass_seconds(5).await;
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("b"), ["echo: one"]);
+        let counts = life.disk.counts().await.expect("reads");
+        assert_eq!((counts.denied, counts.turns_in_hand), (1, 0), "{counts:?}");
     });
 }
 
@@ -411,6 +520,37 @@ fn an_administrator_hands_a_code_on_and_whoever_says_it_is_let_in() {
         let strangers = kept.filter(|row| row.contains("\"ben\"") || row.contains("\"ann\""));
         assert!(strangers.clone().count() >= 3);
         assert!(!strangers.into_iter().any(|row| { row.to_uppercase().contains(&handed_on) }));
+    });
+}
+
+#[test]
+fn a_code_is_good_only_as_long_as_who_handed_it_on_may_let_somebody_in() {
+    let mut world = administered();
+    let access = world.accounts[0].1.clone();
+    world.live(async |life| {
+        life.vendor.say("alice", "desk", "/pair");
+        let handed_on = code(&life.texts("desk", 1).await);
+        let issue = PairWish::Issue(Reach::Direct);
+        let done = life.gateway.pair(&account(), &issue, "operator").await;
+        let Ok(Paired::Code(of_operator)) = done else { panic!("{done:?}") };
+        let tiers = Tiers { admins: [SenderId::literal("carol")].into(), ..Tiers::default() };
+        let mut demoted = access.clone();
+        demoted.direct.tiers = Arc::new(tiers);
+        life.gateway.set_access(&account(), demoted);
+        life.vendor.say("mallory", "den", &handed_on);
+        life.quiet().await;
+        assert_eq!(
+            life.vendor.texts("den"),
+            Vec::<String>::new(),
+            "it is a wrong code like any other"
+        );
+        life.vendor.say("ann", "home", of_operator.expose());
+        assert_eq!(life.texts("home", 1).await, ["Paired! You are let in; say what you need."]);
+        // Nor is it good again with its administrator.
+        life.gateway.set_access(&account(), access);
+        life.vendor.say("mallory", "den", &handed_on);
+        life.quiet().await;
+        assert!(life.vendor.texts("den").iter().all(|text| !text.starts_with("Paired")));
     });
 }
 

@@ -556,7 +556,8 @@ fn what_waits_for_an_account_is_denied_by_a_start_without_it() {
     world.live(async |life| {
         life.pass_seconds(60).await;
         let counts = life.disk.counts().await.unwrap();
-        assert_eq!((counts.denied, counts.unread), (1, 0), "{counts:?}");
+        assert_eq!((counts.denied, counts.unread), (2, 0), "{counts:?}");
+        assert_eq!(begun.available_permits(), 1, "nor does a turn that was in hand begin");
     });
 }
 

@@ -621,3 +621,19 @@ fn what_was_typed_is_compared_and_neither_printed_nor_written() {
     assert_eq!(serde_json::to_string(&typed).unwrap(), "\"\"");
     assert_eq!(serde_json::from_str::<TypedCode>("\"x\"").unwrap().expose(), "x");
 }
+
+#[test]
+fn a_code_goes_with_the_right_of_its_administrator_and_the_operators_stay() {
+    let issuer = |name| Issuer { sender: SenderId::literal(name), standing: Standing::Unknown };
+    let mut book = GuestBook::default();
+    book.issue(Reach::Direct, "operator", chance(1), at(0)).expect("issues");
+    for (seed, name) in [(2, "alice"), (3, "bob")] {
+        let admin = Some(issuer(name));
+        book.issue_for(admin, Reach::Direct, name, chance(seed), at(0)).expect("issues");
+    }
+    book.void(|admin| admin.sender.as_str() == "bob");
+    let left: Vec<&str> = book.issued(at(1)).map(|issued| issued.by.as_str()).collect();
+    assert_eq!(left, ["operator", "bob"]);
+    let stored = serde_json::to_string(&book).expect("a book serialises");
+    assert_eq!(serde_json::from_str::<GuestBook>(&stored).expect("and deserialises"), book);
+}

@@ -159,7 +159,7 @@ impl Step<'_> {
         let by = said.from.clone();
         self.aside(said);
         self.conclude(&hand, &question, sent, outcome, Some(&by));
-        self.resume(answer, Vec::new());
+        self.resume(answer, Some(by.id), Vec::new());
     }
 
     fn approve_here(&mut self, approval: &Approval, by: SenderId) {

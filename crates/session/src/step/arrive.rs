@@ -84,6 +84,14 @@ impl Step<'_> {
 
     /// Who said these is not heard any more.
     pub(super) fn bar(&mut self, rows: &[Seq], why: &'static str) {
+        let is_theirs = |said: &mut Waiting| rows.contains(&said.seq);
+        let steers = self
+            .hand_mut()
+            .map_or_else(Vec::new, |hand| hand.steers.extract_if(.., is_theirs).collect());
+        for said in steers {
+            self.close(said.seq, Closed::Denied(why));
+        }
+        self.forget_asked(rows, why);
         let waiting = std::mem::take(&mut self.session.waiting);
         for said in waiting {
             if rows.contains(&said.seq) {

@@ -24,6 +24,7 @@ impl Step<'_> {
         let asked = Asked {
             seq: said.seq,
             from: said.from.clone(),
+            standing: said.standing,
             to: said.to.clone(),
             request,
             expires: self.now + PATIENCE,
@@ -86,15 +87,28 @@ impl Step<'_> {
         }
     }
 
-    /// After a restart everything is asked again, but for what must not be done twice.
+    /// After a restart everything is asked again, but for what must not be done twice, and for what only an
+    /// administrator may want: whether they still are one is looked at when they say it.
     pub(super) fn ask_again(&mut self) {
         let now = self.now;
         for mut asked in std::mem::take(&mut self.session.asked) {
             let text = match asked.request {
                 Request::Restart => "I am back.",
                 Request::Run(_) => "A restart cut that off; I have not run it again.",
-                Request::Pair { .. } => "A restart cut that off; say it again.",
-                _ => {
+                Request::Pair { .. }
+                | Request::SetHome
+                | Request::Platform { .. }
+                | Request::Reload => "A restart cut that off; say it again.",
+                Request::Models
+                | Request::Model(_)
+                | Request::Recall { .. }
+                | Request::Resume(_)
+                | Request::Lives
+                | Request::Search(_)
+                | Request::Left { .. }
+                | Request::History { .. }
+                | Request::Platforms
+                | Request::Speak(_) => {
                     asked.expires = now + PATIENCE;
                     self.effects.push(asking(&asked));
                     self.session.asked.push(asked);
@@ -104,6 +118,18 @@ impl Step<'_> {
             self.session.at = asked.to;
             self.close(asked.seq, Closed::Handled);
             self.notice(text);
+        }
+    }
+
+    /// Nobody is told anything who is not heard any more.
+    pub(super) fn forget_asked(&mut self, rows: &[Seq], why: &'static str) {
+        let is_theirs = |asked: &mut Asked| rows.contains(&asked.seq);
+        let forgotten: Vec<Asked> = self.session.asked.extract_if(.., is_theirs).collect();
+        for asked in forgotten {
+            // The row of what was to be spoken is that of a turn, and answered.
+            if !matches!(asked.request, Request::Speak(_)) {
+                self.close(asked.seq, Closed::Denied(why));
+            }
         }
     }
 
@@ -143,6 +169,7 @@ pub(super) fn asking(asked: &Asked) -> Effect {
     Effect::Ask {
         seq: asked.seq,
         from: asked.from.clone(),
+        standing: asked.standing,
         at: asked.to.clone(),
         request: asked.request.clone(),
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use talaria_model::{Cost, Failure, Message, Sender, Standing, Task, Usage};
+use talaria_model::{Cost, Failure, Message, Sender, Task, Usage};
 
 use super::Step;
 use super::say::{LONGEST_TITLE, shortened};
@@ -226,7 +226,7 @@ impl Step<'_> {
         }
         self.session.marks.pop();
         self.rewind(from, &asked.from);
-        let Asked { seq, from, to, .. } = asked;
+        let Asked { seq, from, standing, to, .. } = asked;
         let prompt = self.session.channel_prompt.clone();
         let again = |Recalled { from, message, heard }| Saying {
             seqs: Vec::new(),
@@ -237,7 +237,7 @@ impl Step<'_> {
         let mut group: Vec<Saying> = said.into_iter().map(again).collect();
         // All of it is said again in the row that asks for it.
         group[0].seqs.push(seq);
-        let asker = Asker { from, to, standing: Standing::Unknown };
+        let asker = Asker { from, to, standing };
         self.begin_turn(group, Task::Answer, asker, None);
     }
 

@@ -123,7 +123,7 @@ impl Step<'_> {
             Event::Stumbled { over } => self.stumbled(over),
             Event::Woke => self.woke(),
             Event::Leaving { reason, farewell } => self.leaving(reason, farewell),
-            Event::Restarted { ended } => self.restarted(ended),
+            Event::Restarted { ended, unheard, yes } => self.restarted(ended, unheard, yes),
         }
     }
 

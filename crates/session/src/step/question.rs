@@ -2,7 +2,7 @@
 
 use talaria_model::{
     Aim, Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question,
-    Sender, Seq, Standing, Word,
+    Sender, SenderId, Seq, Standing, Word,
 };
 
 use super::Step;
@@ -81,7 +81,7 @@ impl Step<'_> {
         let turn = hand.turn.clone();
         let to = question.call.clone();
         let word = Word::Answer { to, answer: answer.clone(), files: Vec::new() };
-        hand.answered = Some(Box::new(Answered { question, answer, files: Vec::new() }));
+        hand.answered = Some(Box::new(Answered { question, answer, by: None, files: Vec::new() }));
         self.effects.push(Effect::Tell { turn, word });
     }
 
@@ -160,7 +160,7 @@ impl Step<'_> {
         self.session.active = self.now;
         let files = said.message.files.clone();
         self.aside(said);
-        self.resume(answer, files);
+        self.resume(answer, None, files);
     }
 
     /// Nobody has answered in time.
@@ -169,7 +169,7 @@ impl Step<'_> {
             let (hand, question, sent) = (hand.clone(), question.clone(), sent.clone());
             self.conclude(&hand, &question, sent, Attest::Expired, None);
         }
-        self.resume(Answer::Expired, Vec::new());
+        self.resume(Answer::Expired, None, Vec::new());
     }
 
     /// The agent does not wait for this answer any more.
@@ -184,7 +184,8 @@ impl Step<'_> {
     }
 
     /// From asking back to thinking. The time spent waiting does not count against the turn.
-    pub(super) fn resume(&mut self, answer: Answer, files: Vec<FileRef>) {
+    /// `by` is who decided, where that matters.
+    pub(super) fn resume(&mut self, answer: Answer, by: Option<SenderId>, files: Vec<FileRef>) {
         match std::mem::replace(&mut self.session.phase, Phase::Idle) {
             Phase::Asking { mut hand, question, since, .. } => {
                 hand.deadline = hand.deadline + self.now.since(since);
@@ -192,7 +193,7 @@ impl Step<'_> {
                 let to = question.call.clone();
                 let word = Word::Answer { to, answer: answer.clone(), files: files.clone() };
                 self.effects.push(Effect::Tell { turn: hand.turn.clone(), word });
-                hand.answered = Some(Box::new(Answered { question, answer, files }));
+                hand.answered = Some(Box::new(Answered { question, answer, by, files }));
                 self.session.phase = Phase::Thinking(hand);
             }
             other => self.session.phase = other,

@@ -1,12 +1,15 @@
 //! Time passes and processes end.
 
-use talaria_model::{Content, Cost, EntryBody, Failure, Inbound, Seq, Usage, Used, Work};
+use talaria_model::{
+    Answer, Content, Cost, EarlierYes, EntryBody, Failure, Inbound, Seq, Usage, Used, Work,
+};
 
 use super::Step;
 use crate::Closed;
-use crate::event::{Effect, Ended, Farewell};
+use crate::event::{Attest, Effect, Ended, Farewell};
 use crate::life::{During, Happening, ResumeReason};
-use crate::session::Phase;
+use crate::rules::Asking;
+use crate::session::{Answered, Phase};
 
 /// A turn during which the process died this often is set aside.
 const DEATHS_UNTIL_QUARANTINE: u8 = 3;
@@ -59,7 +62,16 @@ impl Step<'_> {
         }
     }
 
-    pub(super) fn restarted(&mut self, ended: Ended) {
+    pub(super) fn restarted(
+        &mut self,
+        ended: Ended,
+        unheard: Option<&'static str>,
+        yes: EarlierYes,
+    ) {
+        if let Some(why) = unheard {
+            self.bar_turn(why);
+        }
+        self.look_at_yes(yes);
         let (now, rules) = (self.now, self.session.rules.clone());
         match &mut self.session.phase {
             Phase::Idle => self.start_next(None),
@@ -100,6 +112,35 @@ impl Step<'_> {
             }
         }
         self.ask_again();
+    }
+
+    /// Ends a turn that has not begun in this process, because who asked for it is not heard any more. Nobody
+    /// is told: whoever is not heard is not answered either.
+    fn bar_turn(&mut self, why: &'static str) {
+        let hand = match std::mem::replace(&mut self.session.phase, Phase::Idle) {
+            Phase::Idle => return,
+            Phase::Asking { hand, question, .. } => {
+                self.attest(&hand, &question, Attest::Stopped);
+                hand
+            }
+            Phase::Thinking(hand) | Phase::Interrupting(hand) | Phase::Stopping(hand) => hand,
+        };
+        let steers = hand.steers.iter().map(|said| said.seq);
+        for seq in hand.seqs.into_iter().chain(steers) {
+            self.close(seq, Closed::Denied(why));
+        }
+        self.report_over();
+    }
+
+    /// A yes that came to no use before the restart counts only if it could be given at this moment. The agent
+    /// asks again otherwise, and what is decided then is decided by what applies then.
+    fn look_at_yes(&mut self, yes: EarlierYes) {
+        let asks = self.session.rules.approvals.asking == Asking::Asks;
+        let Some(hand) = self.hand_mut() else { return };
+        let is_yes = |answered: &Answered| matches!(answered.answer, Answer::Approved { .. });
+        let counts =
+            |answered: &Answered| asks && answered.by.is_some() && yes == EarlierYes::Counts;
+        hand.answered.take_if(|answered| is_yes(answered) && !counts(answered));
     }
 
     /// A turn that was cut off too long ago does not go on by itself: the moment may have passed.

@@ -9,7 +9,7 @@ use talaria_model::{
 };
 
 use super::{Talk, check, posted, print, printed, quiet, rules_with};
-use crate::{Access, Approvals, Approvers, Asking, Effect, Event, Phase, RoomRules, Tiers};
+use crate::{Access, Approvals, Approvers, Asking, Effect, Ended, Event, Phase, RoomRules, Tiers};
 
 pub(super) const HANDLE: &str = "0123456789abcdef0123456789abcdef";
 
@@ -414,4 +414,33 @@ fn a_name_cannot_format_the_outcome() {
         _ => None,
     });
     assert_eq!(shown.as_deref(), Some("✅ approved once by Bobhttpx"));
+}
+
+#[test]
+fn a_yes_from_before_a_restart_counts_as_long_as_it_could_be_given_again() {
+    let restarted = |asking: Asking, now: Asking, yes: EarlierYes| {
+        let mut talk = Talk::new(rules_with(|rules| rules.approvals.asking = asking));
+        talk.play("alice: hello / agent: begs 7");
+        if asking == Asking::Asks {
+            talk.line("alice: yes");
+        }
+        let rules = rules_with(|rules| rules.approvals.asking = now);
+        talk.session.rules = Arc::new(rules);
+        let effects = talk.tell(Event::Restarted { ended: Ended::Abruptly, unheard: None, yes });
+        (printed(&effects), printed(&talk.agent(AgentEvent::Asked(question("7")))))
+    };
+    let (again, _) = restarted(Asking::Asks, Asking::Asks, EarlierYes::Counts);
+    assert_eq!(again.len(), 2, "it is told again: {again:?}");
+    // What does not count is asked about once more, and decided by what applies then.
+    for (asking, now, yes, decided) in [
+        (Asking::Asks, Asking::Asks, EarlierYes::CountsNot, "post"),
+        (Asking::Asks, Asking::Refuses, EarlierYes::Counts, "tell turn 1: Denied"),
+        (Asking::Never, Asking::Asks, EarlierYes::Counts, "post"),
+        (Asking::Never, Asking::Refuses, EarlierYes::CountsNot, "tell turn 1: Denied"),
+        (Asking::Never, Asking::Never, EarlierYes::CountsNot, "tell turn 1: Approved"),
+    ] {
+        let (again, asked) = restarted(asking, now, yes);
+        assert_eq!(again, ["start turn 1"], "{asking:?} {now:?} {yes:?}");
+        assert!(asked[0].starts_with(decided), "{asking:?} {now:?} {yes:?}: {asked:?}");
+    }
 }

@@ -20,9 +20,9 @@ use std::time::Duration;
 
 use talaria_model::{
     AccountId, Act, Address, AgentEvent, Author, CallId, Chat, ChatId, ChatKind, Choice, ChoiceId,
-    Cost, EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind, Message, MessageId,
-    Question, Sender, SenderId, Sending, Seq, SessionId, Shown, Source, Timestamp, ToolCall,
-    Transcript, Understood, Usage, WITHHELD, Word, Work,
+    Cost, EarlierYes, EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind, Message,
+    MessageId, Question, Sender, SenderId, Sending, Seq, SessionId, Shown, Source, Timestamp,
+    ToolCall, Transcript, Understood, Usage, WITHHELD, Word, Work,
 };
 
 use crate::pairing::Code;
@@ -124,6 +124,11 @@ impl Talk {
         self.tell(Event::Arrived { seq: Seq(self.seq), inbound, overtaken: 0, by })
     }
 
+    /// The process starts again, and everybody may do what they could before.
+    fn restart(&mut self, ended: Ended) -> Vec<Effect> {
+        self.tell(Event::Restarted { ended, unheard: None, yes: EarlierYes::Counts })
+    }
+
     fn agent(&mut self, event: AgentEvent) -> Vec<Effect> {
         let turn = self.session.hand().expect("a turn is in hand").turn.clone();
         self.tell(Event::Agent { turn, event })
@@ -146,12 +151,12 @@ impl Talk {
                 let choice = ChoiceId::new(what).expect("a choice");
                 self.arrive(Inbound { kind: InboundKind::Pressed(choice), ..said(who, "") })
             }
-            ["restart"] => self.tell(Event::Restarted { ended: Ended::Cleanly }),
+            ["restart"] => self.restart(Ended::Cleanly),
             ["leave"] => self.tell(Event::Leaving {
                 reason: ResumeReason::RestartTimeout,
                 farewell: Farewell::Said,
             }),
-            ["crash"] => self.tell(Event::Restarted { ended: Ended::Abruptly }),
+            ["crash"] => self.restart(Ended::Abruptly),
             ["put", "away"] => self.tell(Event::PutAway),
             ["later"] => {
                 self.now = self.now + Duration::from_secs(what.parse().expect("seconds"));

@@ -1,6 +1,6 @@
 //! Rows as an earlier version stored them still say what they said.
 
-use talaria_model::{Cost, Entry, EntryBody, Inbound, Outbound};
+use talaria_model::{Cost, EarlierYes, Entry, EntryBody, Inbound, Outbound};
 
 use crate::{Effect, Ended, Event, Life, Phase, Session, SessionKey};
 
@@ -47,11 +47,15 @@ fn a_session_without_a_record_of_activity_goes_by_when_anything_happened() {
     assert_eq!(session(IDLE).expired(now(14_000_000)), None);
 }
 
+fn restarted() -> Event {
+    Event::Restarted { ended: Ended::Cleanly, unheard: None, yes: EarlierYes::Counts }
+}
+
 #[test]
 fn a_turn_that_was_in_hand_goes_on() {
     let mut session = session(ASKING);
     let at = talaria_model::Timestamp::from_millis(2_000);
-    let effects = session.step(Event::Restarted { ended: Ended::Cleanly }, at);
+    let effects = session.step(restarted(), at);
     let Some(Effect::Start(start)) = effects.first() else { panic!("{effects:?}") };
     assert_eq!(start.asked.as_ref().map(|question| question.text.as_str()), Some("Which one?"));
     assert_eq!(effects.len(), 3, "the answer and the steer are told again");
@@ -60,7 +64,7 @@ fn a_turn_that_was_in_hand_goes_on() {
     let mut session = Session { phase: Phase::Thinking(hand), ..self::session(ASKING) };
     let late = talaria_model::Timestamp::from_millis(900_000_000);
     assert_eq!(session.wake_at(), Some(talaria_model::Timestamp::from_millis(1_800_001)));
-    let effects = session.step(Event::Restarted { ended: Ended::Cleanly }, late);
+    let effects = session.step(restarted(), late);
     assert!(matches!(effects.first(), Some(Effect::Start(_))), "{effects:?}");
 }
 

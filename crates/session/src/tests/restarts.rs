@@ -2,8 +2,16 @@
 
 use std::time::Duration;
 
+use talaria_model::{ChatKind, EarlierYes, Seq};
+
 use super::{Talk, check, check_with, heard, posted, printed, quiet, rules_with, steering};
-use crate::{Effect, Life, Phase, ResumeReason};
+use crate::{Effect, Ended, Event, Life, Phase, ResumeReason};
+
+/// What a restart leads to where the one who asked for the turn in hand is not heard any more.
+fn restarted_unheard(talk: &mut Talk, ended: Ended) -> Vec<String> {
+    let (unheard, yes) = (Some("off the list"), EarlierYes::Counts);
+    printed(&talk.tell(Event::Restarted { ended, unheard, yes }))
+}
 
 #[test]
 fn an_answer_is_told_again_after_a_restart_until_the_agent_has_used_it() {
@@ -153,4 +161,71 @@ fn taking_in_an_event_that_goes_wrong_sets_it_aside_or_ends_the_turn() {
     let effects = talk.tell(Event::Stumbled { over: None });
     assert_eq!(printed(&effects)[0], "abandon turn 1");
     assert_eq!(talk.session.phase, Phase::Idle);
+}
+
+#[test]
+fn a_turn_in_hand_does_not_begin_again_for_somebody_who_is_not_heard_any_more() {
+    let denied = "deny #1: off the list";
+    for (script, expected) in [
+        ("alice: hello", &[denied][..]),
+        ("alice: hello / leave", &[denied]),
+        ("alice: hello / crash / crash", &[denied]),
+        ("alice: hello / away: 7200", &[denied]),
+        ("alice: hello / agent: calls pay / alice: quickly", &[denied, "deny #2: off the list"]),
+        ("alice: hello / agent: asks Sure?", &[denied]),
+        ("alice: hello / stop button", &[denied]),
+        ("alice: hello / agent: finishes hi / alice: /compress", &[]),
+    ] {
+        for ended in [Ended::Cleanly, Ended::Abruptly] {
+            let mut talk = Talk::new(steering());
+            talk.play(script);
+            assert_eq!(restarted_unheard(&mut talk, ended), expected, "{script}");
+            assert_eq!(talk.session.phase, Phase::Idle, "{script}");
+        }
+    }
+}
+
+#[test]
+fn what_others_said_is_next_where_a_turn_does_not_begin_again() {
+    let mut talk =
+        Talk::among(ChatKind::Group, rules_with(|rules| rules.busy = crate::Busy::Queue));
+    talk.play("mallory: hello / alice: and me");
+    let effects = restarted_unheard(&mut talk, Ended::Cleanly);
+    assert_eq!(
+        effects,
+        ["deny #1: off the list", "bind #2 to turn 2", "record alice: and me", "start turn 2"]
+    );
+}
+
+#[test]
+fn a_question_of_somebody_who_is_not_heard_any_more_is_closed_without_a_word() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7");
+    let effects = restarted_unheard(&mut talk, Ended::Abruptly);
+    assert_eq!(effects, ["attest Stopped", "deny #1: off the list"]);
+}
+
+#[test]
+fn what_was_asked_for_or_said_to_a_turn_is_not_taken_up_of_somebody_who_is_not_heard_any_more() {
+    let mut talk = Talk::new(steering());
+    talk.play("alice: hello / agent: calls pay / alice: quickly / alice: /history");
+    let rows = vec![Seq(2), Seq(3)];
+    let effects = talk.tell(Event::Barred { rows, why: "off the list" });
+    assert_eq!(printed(&effects), ["deny #2: off the list", "deny #3: off the list"]);
+    assert_eq!(printed(&talk.line("restart")), ["start turn 1, started pay"]);
+}
+
+#[test]
+fn what_only_an_administrator_may_want_is_not_done_after_a_restart() {
+    for command in ["/sethome", "/reload", "/platforms pause work"] {
+        let mut talk = Talk::new(quiet()).on(crate::Access::own());
+        let asked = printed(&talk.line(&format!("alice: {command}")));
+        assert!(asked.iter().any(|effect| effect.starts_with("ask")), "{asked:?}");
+        for line in ["restart", "crash"] {
+            let mut talk = Talk { session: talk.session.clone(), ..Talk::new(quiet()) };
+            let effects = talk.line(line);
+            assert_eq!(posted(&effects), ["A restart cut that off; say it again."], "{command}");
+            assert!(!printed(&effects).iter().any(|effect| effect.starts_with("ask")), "{command}");
+        }
+    }
 }

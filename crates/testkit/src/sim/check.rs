@@ -284,7 +284,8 @@ impl Judge<'_> {
         })
     }
 
-    /// Every turn said something, and an answer answers all that the turn took up.
+    /// Every turn said something, and an answer answers all that the turn took up. One that a restart found in
+    /// hand is silent where nobody hears any more who asked for it.
     fn turns(&self, found: &mut Findings) {
         let mut last: BTreeMap<&TurnId, (&str, bool)> = BTreeMap::new();
         for (_, _, entry) in &self.ledger.entries {
@@ -301,7 +302,7 @@ impl Judge<'_> {
             let tokens = self.tokens_in(seqs);
             let interrupted = self.ledger.interrupted.contains(turn);
             let Some((text, _)) = last.get(turn) else {
-                if !interrupted || !self.goes_on(place, found) {
+                if !self.is_denied(seqs) && (!interrupted || !self.goes_on(place, found)) {
                     found
                         .add(Invariant::Reply, format!("{turn} ended in silence about {tokens:?}"));
                 }
@@ -335,6 +336,11 @@ impl Judge<'_> {
                 found.add(Invariant::Reply, format!("{turn} ended with {text:?}"));
             }
         }
+    }
+
+    fn is_denied(&self, seqs: &[Seq]) -> bool {
+        let last = |seq: &Seq| self.ledger.rows.get(seq)?.states.last();
+        seqs.iter().all(|seq| matches!(last(seq), Some(JournalState::Denied(_))))
     }
 
     fn tokens_in(&self, seqs: &[Seq]) -> BTreeSet<Token> {
