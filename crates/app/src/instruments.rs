@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use talaria_admin::{HookVitals, Vitals};
 use talaria_clock::Clock;
-use talaria_config::TelemetrySettings;
+use talaria_config::Config;
 use talaria_gateway::{Chores, Follower, NoFollower};
 use talaria_hooks::Hooks;
 use talaria_telemetry::{Collector, Telemetry};
@@ -34,12 +34,14 @@ pub(crate) struct Instruments {
 impl Instruments {
     pub(crate) fn open(
         home: &Home,
-        settings: &TelemetrySettings,
+        config: &Config,
         hooks: Arc<Hooks>,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Halt> {
+        let settings = &config.telemetry;
         let collector = settings.otlp.clone().map(|base| Collector {
             base,
+            proxy: config.network.proxy.clone(),
             headers: settings.otlp_headers.clone(),
             instance: instance(home.path()),
             version: env!("CARGO_PKG_VERSION"),

@@ -158,7 +158,8 @@ async fn started_with(sources: &Sources) -> Result<Loaded, Halt> {
     // Whether a model that was chosen exists is known without asking it.
     if loaded.config().model.is_some() {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let chosen = model::choice(&loaded, &Http::default(), &clock).await;
+        let http = Http::by(loaded.config().network.proxy.clone());
+        let chosen = model::choice(&loaded, &http, &clock).await;
         chosen.map_err(|finding| start::misconfigured(&[*finding]))?;
     }
     Ok(loaded)

@@ -190,7 +190,7 @@ pub(crate) async fn prepare(
     let locks = Locks::find(|name| std::env::var_os(name).map(Into::into));
     let accounts = plans::accounts(home, &config, &locks)?;
     boot.passed("doors");
-    let models = Http::default();
+    let models = Http::by(config.network.proxy.clone());
     let choice = model::choice(&loaded, &models, &clock)
         .await
         .map_err(|finding| misconfigured(&[*finding]))?;
@@ -226,7 +226,7 @@ pub(crate) async fn prepare(
     let paused = PausedAccounts::open(home)?;
     let butler = Arc::new(Butler::new(&config, homes, paused, switchboard.clone(), clock.clone()));
     let hooks = Arc::new(Hooks::open(&home.hooks(), clock.clone()));
-    let instruments = Arc::new(Instruments::open(home, &config.telemetry, hooks.clone(), &clock)?);
+    let instruments = Arc::new(Instruments::open(home, &config, hooks.clone(), &clock)?);
     Ok(Prepared {
         home: home.clone(),
         loaded,

@@ -43,7 +43,7 @@ pub(crate) fn ears(home: &Home, config: &Config) -> Result<Option<Ears>, Halt> {
     let largest = config.files.limit.min(*limit).bytes();
     let transcriber: Arc<dyn Transcriber> = match (&settings.base_url, &settings.command) {
         (Some(url), _) => Arc::new(EndpointTranscriber {
-            endpoint: endpoint("voice.transcribe", url, settings.api_key.clone())?,
+            endpoint: endpoint("voice.transcribe", url, settings.api_key.clone(), config)?,
             model: settings.model.clone(),
             language: settings.language.clone(),
         }),
@@ -78,7 +78,7 @@ pub(crate) fn mouth(home: &Home, config: &Config) -> Result<Option<Mouth>, Halt>
     let SpeakSettings { longest, timeout, at_once, .. } = settings;
     let speaker: Arc<dyn Speaker> = match (&settings.base_url, &settings.command) {
         (Some(url), _) => Arc::new(EndpointSpeaker {
-            endpoint: endpoint("voice.speak", url, settings.api_key.clone())?,
+            endpoint: endpoint("voice.speak", url, settings.api_key.clone(), config)?,
             model: settings.model.clone(),
             voice: settings.voice.clone(),
             format,
@@ -101,8 +101,8 @@ pub(crate) fn mouth(home: &Home, config: &Config) -> Result<Option<Mouth>, Halt>
     }))
 }
 
-fn endpoint(path: &str, url: &Url, key: Option<Secret>) -> Result<Endpoint, Halt> {
-    Endpoint::new(url.clone(), key).map_err(|error| {
+fn endpoint(path: &str, url: &Url, key: Option<Secret>, config: &Config) -> Result<Endpoint, Halt> {
+    Endpoint::new(url.clone(), key, config.network.proxy.clone()).map_err(|error| {
         Halt::new(Exit::Misused, format_args!("{path} cannot be used: {error}"))
             .hint(format!("check `{path}` in config.yaml"))
     })

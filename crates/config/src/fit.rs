@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use talaria_model::Secret;
+use talaria_model::{Proxy, Secret};
 use talaria_platform::Need;
 
 use crate::conventions::Conventional;
@@ -476,7 +476,13 @@ impl<'d> Fitter<'d> {
         shape: &Shape<'d>,
         layers: &Layers<'_>,
     ) -> Option<Value> {
-        let is_hidden = self.document.mentions_secret(schema);
+        let is_secret = self.document.mentions_secret(schema);
+        // The address of a proxy is everybody's business, and who asks it is not.
+        let is_hidden = |value: &Value| {
+            let is_proxy = shape.format() == Some(Proxy::FORMAT);
+            let has_credentials = |text| Proxy::credentials(text).is_some();
+            is_secret || is_proxy && value.as_str().is_some_and(has_credentials)
+        };
         for variable in layers.variables.iter().filter(|variable| !variable.path.is_empty()) {
             self.unknown_variable(variable.each);
         }
@@ -500,12 +506,13 @@ impl<'d> Fitter<'d> {
             .filter(|node| !matches!(node.body, Body::Null))
             .collect();
         said.sort_by(|a, b| a.origin.cmp(&b.origin));
-        let hold = |value: Value| match is_hidden {
+        let hold = |value: Value| match is_hidden(&value) {
             true => Held::Hidden(Secret::new(value.to_string())),
             false => Held::Shown(value),
         };
         let winner = said.pop();
-        let fitted = winner.and_then(|node| self.convert(path, schema, node, is_hidden));
+        let fitted =
+            winner.and_then(|node| self.convert(path, schema, node, is_hidden(&node.to_value())));
         let (value, origin) = match (&fitted, winner) {
             (Some(value), Some(node)) => (hold(value.clone()), node.origin.clone()),
             _ => (shape.default().cloned().map_or(Held::Unset, Held::Shown), Origin::Default),

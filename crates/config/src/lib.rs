@@ -63,7 +63,7 @@ pub use schema::{Applies, schema};
 pub use settings::{
     AccountSettings, AgentSettings, AllowBots, BusyInput, Config, EditedMessages, FileSettings,
     HearingSettings, HttpSettings, LimitSettings, LogFormat, LogLevel, LogSettings,
-    ProviderSettings, Thinking, Wire,
+    NetworkSettings, ProviderSettings, Thinking, Wire,
 };
 pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
 pub use source::Sources;

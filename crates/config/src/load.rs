@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use talaria_model::{AccountId, Redactor, Secret, SenderId};
+use talaria_model::{AccountId, Proxy, Redactor, Secret, SenderId};
 use talaria_platform::{Registration, SettingsError, Spec, Startup};
 
 use crate::access::AccessSettings;
@@ -217,7 +217,8 @@ fn compose(
     let general = access::general(&settings, &origins, &mut verdict);
     for account in accounts {
         let access = (&settings, &general);
-        let opened = open(account, registrations, access, &origins, &mut verdict);
+        let proxy = &config.network.proxy;
+        let opened = open(account, registrations, access, proxy, &origins, &mut verdict);
         if let Some((name, settings)) = opened {
             config.accounts.insert(name, settings);
         }
@@ -238,6 +239,7 @@ fn open(
     mut fitted: FittedAccount,
     registrations: &[Registration],
     general: (&AccessSettings, &BTreeSet<SenderId>),
+    proxy: &Proxy,
     origins: &Origins<'_>,
     verdict: &mut Verdict,
 ) -> Option<(AccountId, AccountSettings)> {
@@ -266,6 +268,11 @@ fn open(
         None => false,
     };
     let vouches = spec.senders.also_by.iter().any(|key| is_filled(key));
+    // Whoever asks nobody outside of this machine has no such setting.
+    let is_routed = (registration.schema)().pointer("/properties/proxy").is_some();
+    if is_routed && !settings.contains_key("proxy") {
+        settings.insert("proxy".to_owned(), proxy.text().into());
+    }
     let opened = keys.enabled.then(|| registration.open(Value::Object(settings)));
     let (direct, group) = rules::commands(&fitted, &keys, spec, origins, verdict);
     let session_reset = keys.session_reset.clone();
@@ -408,6 +415,12 @@ fn hidden_in(leaves: &[Leaf]) -> impl Iterator<Item = Secret> {
         {
             collect_texts(value, &mut texts);
         }
+        // What names a proxy is rarely repeated as a whole.
+        let credentials = texts.iter().filter(|text| text.contains("://"));
+        let credentials = credentials.filter_map(|text| Proxy::credentials(text));
+        let password = |text: &str| text.split_once(':').map(|(_, word)| word.to_owned());
+        let passwords: Vec<_> = credentials.filter_map(password).collect();
+        texts.extend(passwords);
         texts
     });
     // A shorter one guards nothing, and would be found in the middle of every other word.

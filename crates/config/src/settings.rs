@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
-use talaria_model::{AccountId, ChatKind, Pattern, Secret};
+use talaria_model::{AccountId, ChatKind, Pattern, Proxy, Secret};
 use talaria_platform::{Account, Spec};
 use url::Url;
 
@@ -152,6 +152,9 @@ pub struct Config {
     /// The web page and what other programs may call.
     pub http: HttpSettings,
 
+    /// How platforms, providers and other servers are reached.
+    pub network: NetworkSettings,
+
     /// Files that travel with messages.
     pub files: FileSettings,
 
@@ -203,6 +206,7 @@ impl Default for Config {
             quick_commands: BTreeMap::new(),
             privacy: PrivacySettings::default(),
             http: HttpSettings::default(),
+            network: NetworkSettings::default(),
             files: FileSettings::default(),
             voice: VoiceSettings::default(),
             log: LogSettings::default(),
@@ -400,6 +404,20 @@ impl Default for HttpSettings {
     fn default() -> Self {
         Self { listen: SocketAddr::from(([127, 0, 0, 1], 8420)), allowed_hosts: Vec::new() }
     }
+}
+
+/// How platforms, providers and other servers are reached.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkSettings {
+    /// The proxy through which platforms, model providers, audio servers and a collector of traces are
+    /// reached: its address, like `http://proxy.example.com:3128`, with `https`, `socks5` or `socks5h` in
+    /// the place of `http`, and with `name:password@` before the host if it wants to know who asks. With
+    /// `environment`, what `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say counts. Unless it is
+    /// set, or is `none`, no proxy is used, whatever the environment says. What an account says about its
+    /// own `proxy` wins over it. Servers on this machine are always reached directly.
+    #[schemars(extend("x-synonyms" = ["http_proxy", "https_proxy", "proxy_url"]))]
+    pub proxy: Proxy,
 }
 
 /// Files that travel with messages.

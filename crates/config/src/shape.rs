@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use talaria_model::Proxy;
 
 use crate::schema::{Applies, Document};
 use crate::units;
@@ -348,6 +349,10 @@ impl<'a> Shape<'a> {
                 ([], Some(units::LISTEN)) => "address and port".into(),
                 ([], Some(units::ZONE)) => "time zone, like Europe/Berlin".into(),
                 ([], Some(units::PRICE)) => "US dollars, like 2.50".into(),
+                ([], Some(Proxy::FORMAT)) => {
+                    "the address of a proxy, like http://proxy.example.com:3128, environment or none"
+                        .into()
+                }
                 ([], Some("uri")) => "URL".into(),
                 ([], _) => "text".into(),
                 ([only], _) => format!("`{only}`"),

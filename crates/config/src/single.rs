@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::Value;
+use talaria_model::Proxy;
 use url::Url;
 
 use crate::nearest::nearest;
@@ -113,6 +114,12 @@ fn written(text: &str, shape: &Shape<'_>) -> Result<String, Mismatch> {
             .parse::<Dollars>()
             .map(|price| price.to_string())
             .map_err(|error| format!("is {error}").into()),
+        Some(Proxy::FORMAT) => {
+            text.parse::<Proxy>().map(|_| text.to_owned()).map_err(|error| Mismatch {
+                expectation: format!("is {error}"),
+                is_private: Proxy::credentials(text).is_some(),
+            })
+        }
         Some("uri") => url(text),
         _ => Ok(text.to_owned()),
     }

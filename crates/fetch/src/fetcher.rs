@@ -11,12 +11,13 @@ use futures::stream::BoxStream;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Response, StatusCode, Url};
 use talaria_clock::Clock;
-use talaria_model::Secret;
+use talaria_model::{Proxy, Secret};
 
 use crate::FetchError;
 use crate::paced::within;
-use crate::resolve::{Judged, Resolve, SystemResolver};
-use crate::rules::{Ground, Rules, Unwelcome};
+use crate::resolve::{Judged, Judges, Resolve, SystemResolver};
+use crate::route::through;
+use crate::rules::{Ground, Hosts, Rules, Unwelcome};
 
 /// The most redirects that are followed.
 const REDIRECTS: usize = 5;
@@ -24,10 +25,11 @@ const REDIRECTS: usize = 5;
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Fetches from where its rules permit. It takes no proxy from the environment: a proxy would resolve names
-/// itself, and could be led anywhere.
+/// Fetches from where its rules permit. It takes no proxy unless it is told to ([`Fetcher::by`]): a proxy
+/// resolves names itself, and could be led anywhere.
 pub struct Fetcher {
     rules: Rules,
+    resolver: Arc<dyn Resolve>,
     public: Client,
     private: Client,
     clock: Arc<dyn Clock>,
@@ -67,22 +69,27 @@ impl Fetcher {
         clock: Arc<dyn Clock>,
         resolver: Arc<dyn Resolve>,
     ) -> Result<Self, FetchError> {
-        let client = |ground| {
-            Client::builder()
-                .dns_resolver(Judged { resolver: resolver.clone(), ground })
-                .no_proxy()
-                .redirect(reqwest::redirect::Policy::none())
-                .referer(false)
-                // What a few bytes unfold to has no bound until it is unfolded.
-                .no_gzip()
-                .connect_timeout(CONNECT)
-                .pool_max_idle_per_host(4)
-                .user_agent(concat!("Talaria/", env!("CARGO_PKG_VERSION")))
-                .build()
-                .map_err(|error| unreachable(&error.without_url()))
+        let straight = |ground| {
+            let resolver = resolver.clone();
+            let judged = Judged { resolver, ground, judges: Judges::Everyone };
+            client(judged, &Proxy::None)
         };
-        let (public, private) = (client(Ground::Public)?, client(Ground::Private)?);
-        Ok(Self { rules, public, private, clock })
+        let (public, private) = (straight(Ground::Public)?, straight(Ground::Private)?);
+        Ok(Self { rules, resolver, public, private, clock })
+    }
+
+    /// The same, which asks servers that its rules name by the way that the operator chose. Where anybody may
+    /// be asked, and where a server is at a private address, there is no proxy: names are all that can be
+    /// judged of what it is asked for.
+    pub fn by(mut self, proxy: &Proxy) -> Result<Self, FetchError> {
+        let is_proxied = matches!(proxy, Proxy::Environment | Proxy::Server(_));
+        if let (Hosts::Only(hosts), true) = (&self.rules.hosts, is_proxied) {
+            let hosts = hosts.iter().filter_map(|origin| origin.host().map(str::to_owned));
+            let judges = Judges::Only(hosts.collect());
+            let (resolver, ground) = (self.resolver.clone(), Ground::Public);
+            self.public = client(Judged { resolver, ground, judges }, proxy)?;
+        }
+        Ok(self)
     }
 
     /// Fetches something.
@@ -139,6 +146,22 @@ impl Fetcher {
             unwelcome(&error).map_or_else(|| unreachable(&error), FetchError::from)
         })
     }
+}
+
+fn client(judged: Judged, proxy: &Proxy) -> Result<Client, FetchError> {
+    let made = through(Client::builder(), proxy).and_then(|builder| {
+        builder
+            .dns_resolver(judged)
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            // What a few bytes unfold to has no bound until it is unfolded.
+            .no_gzip()
+            .connect_timeout(CONNECT)
+            .pool_max_idle_per_host(4)
+            .user_agent(concat!("Talaria/", env!("CARGO_PKG_VERSION")))
+            .build()
+    });
+    made.map_err(|error| unreachable(&error.without_url()))
 }
 
 /// Where an answer sends us.

@@ -5,6 +5,9 @@
 //! has is judged, and the connection goes to what was judged; each redirect is judged like the first
 //! address. Whatever answers gets a bounded time, has to keep up a pace, and is read up to a bound.
 //!
+//! An address that the operator configured is trusted; of those it only knows by which way they are
+//! reached ([`route`]).
+//!
 //! It knows neither platforms nor what is fetched.
 #![forbid(unsafe_code)]
 
@@ -13,6 +16,7 @@ mod error;
 mod fetcher;
 mod paced;
 mod resolve;
+mod route;
 mod rules;
 
 pub use address::{Reach, reach};
@@ -20,4 +24,5 @@ pub use error::FetchError;
 pub use fetcher::{Ask, Fetched, Fetcher};
 pub use paced::paced;
 pub use resolve::{Resolve, SystemResolver};
+pub use route::{is_this_machine, route};
 pub use rules::{Hosts, Origin, PrivateHost, Rules, Unusable};

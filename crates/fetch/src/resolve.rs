@@ -35,18 +35,39 @@ impl Resolve for SystemResolver {
 pub(crate) struct Judged {
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) ground: Ground,
+    pub(crate) judges: Judges,
+}
+
+/// Whose addresses are judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Judges {
+    /// Everybody's.
+    Everyone,
+    /// Those of the hosts that may be asked. The only other name there can be is that of the proxy, which
+    /// the operator chose.
+    Only(Vec<String>),
+}
+
+impl Judges {
+    fn judges(&self, name: &str) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Only(hosts) => hosts.iter().any(|host| host == name),
+        }
+    }
 }
 
 impl reqwest::dns::Resolve for Judged {
     fn resolve(&self, name: Name) -> Resolving {
         let (resolver, ground) = (self.resolver.clone(), self.ground);
+        let is_judged = self.judges.judges(name.as_str());
         Box::pin(async move {
             let addresses = resolver.addresses(name.as_str()).await?;
             if addresses.len() > MOST {
                 return Err(Unwelcome("the host has too many addresses").into());
             }
             // One that is not welcome spoils all: whoever answers so means us to take it.
-            for address in &addresses {
+            for address in addresses.iter().filter(|_| is_judged) {
                 ground.judge(*address).inspect_err(|reason| {
                     tracing::warn!(host = name.as_str(), %address, %reason, "not connected to");
                 })?;

@@ -46,6 +46,11 @@ impl Origin {
         Url::parse(text).ok().and_then(|url| Self::of(&url)).ok_or_else(|| Unusable(text.into()))
     }
 
+    /// The name of the host, as it is resolved.
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.0.host_str()
+    }
+
     fn serves(&self, url: &Url) -> bool {
         self.0.origin() == url.origin()
     }

@@ -19,6 +19,7 @@ pub mod jid;
 mod media;
 mod outbound;
 mod pattern;
+mod proxy;
 mod reach;
 mod redact;
 mod secret;
@@ -50,6 +51,7 @@ pub use inbound::{
 pub use media::{Media, MediaKind, Unfetched};
 pub use outbound::{Act, Draft, Outbound, Progress, Receipt};
 pub use pattern::{Pattern, PatternError};
+pub use proxy::{Proxy, ProxyError};
 pub use reach::Reach;
 pub use redact::Redactor;
 pub use secret::Secret;

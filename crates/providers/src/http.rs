@@ -1,13 +1,13 @@
 //! The connections to providers: clients, deadlines, headers, and when a provider says to come back.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
-use talaria_model::{Secret, Timestamp};
+use talaria_fetch::{is_this_machine, route};
+use talaria_model::{Proxy, Secret, Timestamp};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -17,8 +17,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// The connections to every provider. Cheap to clone; clones share their connections.
 ///
-/// Servers on this machine are reached directly, all others through the proxy that the environment
-/// names, if any. Redirects are not followed: a key belongs to the address it was configured for.
+/// Servers on this machine are reached directly, all others by the way that the operator chose. Redirects
+/// are not followed: a key belongs to the address it was configured for.
 #[derive(Clone, Default)]
 pub struct Http {
     clients: Arc<Clients>,
@@ -28,6 +28,7 @@ pub struct Http {
 // it is first needed: somebody who talks to a model on this machine never waits for it.
 #[derive(Default)]
 struct Clients {
+    proxy: Proxy,
     away: OnceLock<Result<Client, String>>,
     here: OnceLock<Result<Client, String>>,
 }
@@ -38,14 +39,16 @@ struct Clients {
 pub struct HttpError(String);
 
 impl Http {
+    /// Connections that are made by this way.
+    pub fn by(proxy: Proxy) -> Self {
+        Self { clients: Arc::new(Clients { proxy, ..Clients::default() }) }
+    }
+
     /// The client to use for an address.
     pub fn client(&self, url: &Url) -> Result<Client, HttpError> {
-        let made = if is_this_machine(url) {
-            self.clients.here.get_or_init(|| make(Client::builder().no_proxy()))
-        } else {
-            self.clients.away.get_or_init(|| make(Client::builder()))
-        };
-        made.clone().map_err(HttpError)
+        let Clients { proxy, away, here } = self.clients.as_ref();
+        let made = if is_this_machine(url) { here } else { away };
+        made.get_or_init(|| make(proxy, url)).clone().map_err(HttpError)
     }
 }
 
@@ -55,8 +58,10 @@ impl std::fmt::Debug for Http {
     }
 }
 
-fn make(builder: reqwest::ClientBuilder) -> Result<Client, String> {
-    builder
+fn make(proxy: &Proxy, url: &Url) -> Result<Client, String> {
+    let told = |error: reqwest::Error| error.without_url().to_string();
+    route(Client::builder(), proxy, url)
+        .map_err(told)?
         .connect_timeout(CONNECT)
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("talaria/", env!("CARGO_PKG_VERSION")))
@@ -64,14 +69,7 @@ fn make(builder: reqwest::ClientBuilder) -> Result<Client, String> {
         .no_gzip()
         .tcp_keepalive(Duration::from_secs(30))
         .build()
-        .map_err(|error| error.to_string())
-}
-
-fn is_this_machine(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        let address = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
+        .map_err(told)
 }
 
 /// How long a provider may be silent.
@@ -239,15 +237,5 @@ mod tests {
         check(&[("retry-after", "86400")], Some(3600.0));
         check(&[("retry-after", "1e300")], Some(3600.0));
         check(&[("retry-after", "Mon, 15 Nov 2027 09:30:42 GMT")], Some(3600.0));
-    }
-
-    #[test]
-    fn only_addresses_of_this_machine_count_as_this_machine() {
-        let here = |url: &str| is_this_machine(&Url::parse(url).unwrap());
-        assert!(here("http://127.0.0.1:11434/v1"));
-        assert!(here("http://localhost:1234/v1"));
-        assert!(here("http://[::1]:8080/v1"));
-        assert!(!here("https://api.openai.com/v1"));
-        assert!(!here("http://127.0.0.1.example.org/v1"));
     }
 }

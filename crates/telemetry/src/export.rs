@@ -11,6 +11,7 @@ use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
+use talaria_fetch::route;
 use talaria_model::Timestamp;
 
 use crate::Collector;
@@ -40,14 +41,14 @@ pub(crate) struct Exporter {
 
 impl Exporter {
     pub(crate) fn open(collector: &Collector) -> Result<Self, OpenError> {
-        let Collector { base, headers, instance, version } = collector;
+        let Collector { base, proxy, headers, instance, version } = collector;
         let mut traces = base.clone();
         traces
             .path_segments_mut()
             .map_err(|()| OpenError::Address(base.to_string()))?
             .pop_if_empty()
             .extend(["v1", "traces"]);
-        let client = reqwest::Client::builder()
+        let client = route(reqwest::Client::builder(), proxy, base)?
             .timeout(PATIENCE)
             .redirect(reqwest::redirect::Policy::none())
             .build()?;

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use talaria_clock::{Clock, Mark};
 use talaria_gateway::{Follower, Hop};
-use talaria_model::Secret;
+use talaria_model::{Proxy, Secret};
 use tokio::sync::mpsc;
 use url::Url;
 
@@ -47,6 +47,8 @@ const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 pub struct Collector {
     /// Where a collector takes OTLP over HTTP, without `/v1/traces`.
     pub base: Url,
+    /// How to get there.
+    pub proxy: Proxy,
     /// What it wants to be told with every request.
     pub headers: BTreeMap<String, Secret>,
     /// What tells this gateway from others that use the same collector.

@@ -1,6 +1,5 @@
 //! Audio APIs as OpenAI's: `/audio/transcriptions` and `/audio/speech`.
 
-use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,7 +10,8 @@ use reqwest::multipart::{Form, Part};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use talaria_agent::{Recording, Speaker, Transcriber, VoiceError};
-use talaria_model::Secret;
+use talaria_fetch::route;
+use talaria_model::{Proxy, Secret};
 use url::Url;
 
 use crate::sound::{self, Format};
@@ -32,6 +32,7 @@ const LONGEST_REASON: usize = 160;
 #[derive(Clone)]
 pub struct Endpoint {
     base: Url,
+    proxy: Proxy,
     key: Option<(Secret, HeaderValue)>,
     // Reading the machine's certificates takes a while, so a client is made when it is first needed.
     client: Arc<OnceLock<Result<Client, String>>>,
@@ -49,8 +50,9 @@ pub enum SetupError {
 }
 
 impl Endpoint {
-    /// An API below an address that includes the version, like `https://api.example.com/v1`.
-    pub fn new(mut base: Url, key: Option<Secret>) -> Result<Self, SetupError> {
+    /// An API below an address that includes the version, like `https://api.example.com/v1`. A server on
+    /// this machine is reached directly, every other one by way of the proxy.
+    pub fn new(mut base: Url, key: Option<Secret>, proxy: Proxy) -> Result<Self, SetupError> {
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
             return Err(SetupError::Address);
         }
@@ -66,12 +68,13 @@ impl Endpoint {
             }
             None => None,
         };
-        Ok(Self { base, key, client: Arc::default() })
+        Ok(Self { base, proxy, key, client: Arc::default() })
     }
 
     fn post(&self, path: &str) -> Result<RequestBuilder, VoiceError> {
         let broken = |reason: String| VoiceError::Refused { reason };
-        let client = self.client.get_or_init(|| make(&self.base)).clone().map_err(broken)?;
+        let made = self.client.get_or_init(|| make(&self.base, &self.proxy));
+        let client = made.clone().map_err(broken)?;
         let url = self.base.join(path).map_err(|error| broken(error.to_string()))?;
         let request = client.post(url);
         Ok(match &self.key {
@@ -141,21 +144,17 @@ struct Told {
     message: String,
 }
 
-/// Servers on this machine are reached directly, all others through the proxy that the environment
-/// names, if any. Redirects are not followed: a key belongs to the address it was configured for.
-fn make(base: &Url) -> Result<Client, String> {
-    let is_here = base.host_str().is_some_and(|host| {
-        let address = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    });
-    let builder = Client::builder();
-    let builder = if is_here { builder.no_proxy() } else { builder };
-    builder
+/// Redirects are not followed: a key belongs to the address it was configured for.
+fn make(base: &Url, proxy: &Proxy) -> Result<Client, String> {
+    let told =
+        |error: reqwest::Error| format!("no HTTP client could be made: {}", error.without_url());
+    route(Client::builder(), proxy, base)
+        .map_err(told)?
         .connect_timeout(CONNECT)
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("talaria/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|error| format!("no HTTP client could be made: {error}"))
+        .map_err(told)
 }
 
 async fn body(response: Response, largest: usize) -> Result<Vec<u8>, VoiceError> {

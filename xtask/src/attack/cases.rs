@@ -641,6 +641,8 @@ pub(super) const CASES: &[Case] = &[
             &[
                 "a_file_that_slack_does_not_hand_out_is_refused",
                 "a_gateway_that_is_not_encrypted_does_not_get_the_token",
+                "slack_names_no_server_to_connect_to_but_its_own",
+                "discord_names_no_gateway_but_its_own",
             ],
         ),
     ),
@@ -654,8 +656,15 @@ pub(super) const CASES: &[Case] = &[
     ),
     case(
         108,
-        "encryption is given up",
-        Tests(&["a_redirect_leads_where_it_says_but_never_out_of_encryption"]),
+        "encryption is given up, or the environment names a proxy",
+        Both(
+            errands::no_proxy_of_the_environment_is_asked,
+            &[
+                "a_redirect_leads_where_it_says_but_never_out_of_encryption",
+                "no_server_is_asked_through_a_proxy_of_the_environment",
+                "a_proxy_sees_nothing_of_an_encrypted_socket_but_where_it_leads",
+            ],
+        ),
     ),
     case(
         109,

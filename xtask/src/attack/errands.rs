@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use talaria_testkit::scripted::{Fault, Reply as Answered};
 use talaria_testkit::vendors::slack::Upload;
-use talaria_testkit::{Asked, Reply, ScriptedCall};
+use talaria_testkit::{Asked, Home, Launch, Reply, ScriptedCall};
 use tokio::net::TcpListener;
 
 use super::field::Field;
@@ -23,6 +23,9 @@ const BOTH: Setup<'static> =
 
 /// How long a connection is waited for that must not come, after everything is done that could bring it.
 const QUIET: Duration = Duration::from_secs(1);
+
+/// How long a connection is waited for that has to come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Somebody who may write shares a file, and is answered.
 async fn shares_a_file(office: &Office, address: &str) -> Result<()> {
@@ -97,6 +100,43 @@ pub(super) fn a_redirect_leads_nowhere_inside(field: &Field) -> BoxFuture<'_, Re
 async fn connected(listener: &TcpListener) -> Option<std::net::SocketAddr> {
     let came = tokio::time::timeout(QUIET, listener.accept()).await.ok()?;
     came.ok().map(|(_, who)| who)
+}
+
+/// ATK-108: a proxy that the environment names is not asked for a model or a vendor, and the operator is told
+/// so. That the same proxy is asked where the configuration wants it shows that it could have been.
+pub(super) fn no_proxy_of_the_environment_is_asked(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let proxy = format!("http://{}", listener.local_addr()?);
+        let home = Home::empty()?;
+        // None of these is a loopback address, and nobody listens there.
+        home.write(
+            "config.yaml",
+            "model: far/test-model\n\
+             providers: {far: {wire: openai, base_url: 'http://0.0.0.0:1/v1', api_key: x}}\n\
+             accounts:\n\
+             \x20 telegram: {base_url: 'http://0.0.0.0:2', token: '42:abc', allow: [7]}\n\
+             \x20 slack: {base_url: 'http://0.0.0.0:3/api/', bot_token: xoxb-1, app_token: xapp-1, allow: [U1]}\n\
+             \x20 discord: {base_url: 'http://0.0.0.0:4', token: MTIz.abc.def, allow: ['1']}\n",
+        )?;
+        let launch = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"]
+            .iter()
+            .fold(Launch::new(&field.binary), |launch, name| launch.environment(name, &proxy));
+        for command in ["model", "doctor"] {
+            let mut process = launch.clone().arguments(&[command]).start(home.path())?;
+            process.ended().await?;
+            let said = process.drained().await;
+            let told = command != "doctor" || said.contains("network.proxy: environment");
+            ensure!(told, "nobody is told of a proxy that is not used: {said}");
+        }
+        ensure!(connected(&listener).await.is_none(), "it asked a proxy of the environment");
+        let wanted = launch.environment("TALARIA_NETWORK__PROXY", "environment");
+        let _process = wanted.arguments(&["model"]).start(home.path())?;
+        let came = tokio::time::timeout(PATIENCE, listener.accept()).await;
+        ensure!(came.is_ok(), "not even one that is configured is asked");
+        Ok(())
+    }
+    .boxed()
 }
 
 /// ATK-084: what a page says is not done. A call with an effect waits for a person, who sees all of it, and

@@ -67,7 +67,8 @@ async fn check(home: &Home, output: Output) -> Result<Exit, Halt> {
     {
         Ok(loaded) => {
             let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-            let chosen = model::choice(&loaded, &Http::default(), &clock).await;
+            let http = Http::by(loaded.config().network.proxy.clone());
+            let chosen = model::choice(&loaded, &http, &clock).await;
             let mut warnings = start::warnings(&loaded);
             let chain = chosen.as_ref().ok().map(|choice| &choice.chain);
             warnings.extend(chain.and_then(|chain| people::unpriced(loaded.config(), chain)));

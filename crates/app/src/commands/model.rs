@@ -38,7 +38,7 @@ pub(crate) async fn model(home: &Home, options: ModelOptions) -> Result<Exit, Ha
     let loaded = start::configuration(home)?;
     discretion.learn(&loaded);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let http = Http::default();
+    let http = Http::by(loaded.config().network.proxy.clone());
     let choice = model::choice(&loaded, &http, &clock)
         .await
         .map_err(|finding| start::misconfigured(&[*finding]))?;

@@ -19,6 +19,7 @@ mod kill;
 mod lifecycle;
 mod pairing;
 mod people;
+mod proxies;
 mod questions;
 mod reloading;
 mod rig;

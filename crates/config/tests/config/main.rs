@@ -7,6 +7,7 @@ mod documents;
 mod doors;
 mod files;
 mod messages;
+mod network;
 mod people;
 mod platforms;
 mod secrets;

@@ -16,7 +16,7 @@ use talaria_clock::SystemClock;
 use talaria_fetch::{
     Ask, FetchError, Fetched, Fetcher, Hosts, Origin, PrivateHost, Resolve, Rules, SystemResolver,
 };
-use talaria_model::Secret;
+use talaria_model::{Proxy, Secret};
 
 /// Gives out one list of addresses after the other; the last one for good.
 struct Flipping {
@@ -286,4 +286,52 @@ async fn no_error_names_the_address() {
     let outcome = fetcher.get(ask("http://127.0.0.1:1/canary-token")).await.map(drop);
     let Err(error @ FetchError::Unreachable { .. }) = outcome else { panic!("{outcome:?}") };
     assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
+}
+
+/// Rules that name one server.
+fn only(server: &str) -> Rules {
+    let server = Origin::parse(server).expect("a server");
+    Rules { hosts: Hosts::Only(vec![server]), allow_private: Vec::new() }
+}
+
+#[tokio::test]
+async fn a_proxy_is_asked_for_what_the_rules_name_and_for_nothing_else() {
+    let proxy = Server::on("127.0.0.1:0", |_| OK.into()).await;
+    // The name of a proxy may lead inside; it is the operator's.
+    for host in ["127.0.0.1", "proxy.test"] {
+        let way: Proxy = format!("http://{host}:{}", proxy.port).parse().unwrap();
+        let before = proxy.heard().len();
+        let resolver = Flipping::new(&[&["127.0.0.1"]]);
+        let fetcher = fetcher(only("http://files.test"), resolver).by(&way).unwrap();
+        let fetched = fetcher.get(ask("http://files.test/a")).await.unwrap();
+        assert_eq!(body(fetched).await.unwrap(), b"hello");
+        for elsewhere in ["http://other.test/a", "http://169.254.169.254/", "https://files.test/a"]
+        {
+            forbidden(fetcher.get(ask(elsewhere)).await);
+        }
+        let heard = proxy.heard();
+        assert_eq!(heard.len(), before + 1);
+        assert!(heard[before].starts_with("GET http://files.test/a "), "{heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_anybody_may_be_asked_no_proxy_is() {
+    let proxy = Server::on("127.0.0.1:0", |_| OK.into()).await;
+    let way: Proxy = format!("http://127.0.0.1:{}", proxy.port).parse().unwrap();
+    let fetcher = fetcher(Rules::default(), Flipping::new(&[&["127.0.0.1"]])).by(&way).unwrap();
+    forbidden(fetcher.get(ask("http://inside.test/")).await);
+    assert!(proxy.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_the_rules_name_is_judged_where_no_proxy_is_between() {
+    let server = Server::on("127.0.0.1:0", |_| OK.into()).await;
+    let origin = format!("http://files.test:{}", server.port);
+    // The environment of this test names no proxy for it.
+    let fetcher = fetcher(only(&origin), Flipping::new(&[&["127.0.0.1"]]));
+    let fetcher = fetcher.by(&Proxy::Environment).unwrap();
+    let outcome = fetcher.get(ask(&format!("{origin}/a"))).await;
+    assert!(outcome.is_err());
+    assert!(server.heard().is_empty());
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Url;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use talaria_clock::Clock;
@@ -115,11 +116,12 @@ impl Connection {
     /// Connects and is greeted.
     async fn open(rest: &Rest, url: &str, clock: &Arc<dyn Clock>) -> Result<Self, ConnectError> {
         // The token goes there.
-        if !(url.starts_with("wss://") || rest.is_unencrypted() && url.starts_with("ws://")) {
-            return Err(unwelcome("its address is not an encrypted one"));
+        if !Url::parse(url).is_ok_and(|url| rest.may_name(&url)) {
+            return Err(unwelcome("its address is not one of Discord, or not encrypted"));
         }
         let url = format!("{}/?v=10&encoding=json", url.trim_end_matches('/'));
-        let mut socket = Socket::open(&url, clock.clone()).await.map_err(unreachable)?;
+        let mut socket =
+            Socket::open(&rest.http, &url, clock.clone()).await.map_err(unreachable)?;
         match socket.read(HANDSHAKE).await.map_err(unreachable)? {
             Frame::Text(text) => {
                 let frame: api::Frame<'_> = read(&text)?;

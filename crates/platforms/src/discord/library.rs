@@ -41,7 +41,8 @@ impl Files {
             let problem = format!("cdn_url is no address: {error}");
             ConnectError::Refused { problem, hint: "leave it out, or correct it".into() }
         })?;
-        let fetcher = files::fetcher(&SERVERS, &configured, lookup.clock.clone())?;
+        let proxy = &lookup.settings.proxy;
+        let fetcher = files::fetcher(&SERVERS, &configured, proxy, lookup.clock.clone())?;
         Ok(Self { lookup, fetcher })
     }
 

@@ -25,6 +25,7 @@ mod snowflake;
 mod text;
 mod uploads;
 
+use crate::wire::http::Http;
 use crate::wire::recent;
 
 #[cfg(test)]
@@ -136,7 +137,8 @@ impl Platform for Discord {
     }
 
     async fn check(settings: Settings, clock: Arc<dyn Clock>) -> Result<Checked, ConnectError> {
-        let rest = Rest::new(&settings.address()?, settings.bot_token(), clock)?;
+        let http = Http::by(settings.proxy.clone());
+        let rest = Rest::new(&settings.address()?, settings.bot_token(), http, clock)?;
         let us: api::User = rest.get("/users/@me").await?;
         let application: api::Application = rest.get("/applications/@me").await?;
         let mut remarks = Vec::new();
@@ -162,7 +164,8 @@ impl Platform for Discord {
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
         let Ports { account, clock, files, archive, menu, folder, cursor, .. } = ports;
         let settings = Arc::new(settings);
-        let rest = Rest::new(&settings.address()?, settings.bot_token(), clock.clone())?;
+        let http = Http::by(settings.proxy.clone());
+        let rest = Rest::new(&settings.address()?, settings.bot_token(), http, clock.clone())?;
         let rest = Arc::new(rest);
         let us: api::User = rest.get("/users/@me").await?;
         let application: api::Application = rest.get("/applications/@me").await?;

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use super::limits::{Limits, Route};
 use super::refusal::{RestError, read};
 use super::snowflake::Snowflake;
-use crate::wire::http::{self, CallError, Reply};
+use crate::wire::http::{self, CallError, Http, Reply};
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -34,6 +34,8 @@ const AGENT: &str = concat!(
 
 /// Asks Discord.
 pub(crate) struct Rest {
+    /// The way to Discord, for its gateway, too.
+    pub(crate) http: Http,
     client: Client,
     base: String,
     token: Secret,
@@ -59,9 +61,15 @@ enum Body {
 }
 
 impl Rest {
-    pub(crate) fn new(base: &Url, token: Secret, clock: Arc<dyn Clock>) -> Result<Self, CallError> {
+    pub(crate) fn new(
+        base: &Url,
+        token: Secret,
+        http: Http,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, CallError> {
         Ok(Self {
-            client: http::client(base)?,
+            client: http.client(base)?,
+            http,
             base: base.as_str().trim_end_matches('/').to_owned(),
             token,
             clock,
@@ -75,9 +83,9 @@ impl Rest {
         &self.token
     }
 
-    /// Whether the account is told to go without encryption, as to a server on this machine.
-    pub(crate) fn is_unencrypted(&self) -> bool {
-        self.base.starts_with("http://")
+    /// Whether this is an address that Discord may name for its gateway.
+    pub(crate) fn may_name(&self, url: &Url) -> bool {
+        Url::parse(&self.base).is_ok_and(|base| may_name(&base, url))
     }
 
     /// Looks something up; many at once wait for each other, so that there is room for what is said.
@@ -163,5 +171,51 @@ impl Rest {
 
     fn limits(&self) -> std::sync::MutexGuard<'_, Limits> {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether what is at an address may name another one for its gateway, to which the token goes. Discord names
+/// no server but its own; what stands in its place, as in tests, is believed, and where it is not reached by an
+/// encrypted address, neither need its gateway be.
+fn may_name(base: &Url, url: &Url) -> bool {
+    let is_discord = |host: &str| host.ends_with(".discord.gg");
+    let stands_in = !base.host_str().is_some_and(|host| {
+        ["discord.com", "discordapp.com"].iter().any(|discord| {
+            host.strip_suffix(discord).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+    });
+    let may_be_open = base.scheme() == "http" && url.scheme() == "ws";
+    let is_encrypted = url.scheme() == "wss";
+    (is_encrypted || may_be_open) && (stands_in || url.host_str().is_some_and(is_discord))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn discord_names_no_gateway_but_its_own() {
+        let may =
+            |base: &str, url: &str| may_name(&Url::parse(base).unwrap(), &Url::parse(url).unwrap());
+        for (url, expect) in [
+            ("wss://gateway.discord.gg", true),
+            ("wss://gateway-us-east1-c.discord.gg", true),
+            ("ws://gateway.discord.gg", false),
+            ("https://gateway.discord.gg", false),
+            ("wss://gateway.discord.gg.example.org", false),
+            ("wss://gateway.discord.gg@example.org", false),
+            ("wss://evildiscord.gg", false),
+            ("wss://169.254.169.254", false),
+            ("wss://localhost", false),
+        ] {
+            for base in ["https://discord.com/api/v10", "https://canary.discord.com/api/v10"] {
+                assert_eq!(may(base, url), expect, "{base} {url}");
+            }
+        }
+        // What the operator put in the place of Discord may be anywhere.
+        assert!(may("https://discord.example.org/api", "wss://gateway.example.org"));
+        assert!(may("https://notdiscord.com/api", "wss://gateway.example.org"));
+        assert!(!may("https://discord.example.org/api", "ws://gateway.example.org"));
+        assert!(may("http://127.0.0.1:9", "ws://127.0.0.1:10"));
     }
 }

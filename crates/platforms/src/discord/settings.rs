@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talaria_model::Secret;
+use talaria_model::{Proxy, Secret};
 use talaria_platform::SettingsError;
 
 use super::snowflake::Snowflake;
@@ -20,6 +20,10 @@ pub struct Settings {
     #[serde(default = "usual_api")]
     #[schemars(extend("x-synonyms" = ["api_url"]))]
     pub(crate) base_url: String,
+    /// The proxy through which Discord is reached, where it is another way than `network.proxy`: an address,
+    /// `environment` or `none`, as there.
+    #[serde(default)]
+    pub(crate) proxy: Proxy,
     /// Where Discord's files are.
     #[serde(default = "usual_files")]
     pub(crate) cdn_url: String,

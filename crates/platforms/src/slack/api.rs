@@ -7,10 +7,10 @@ use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use talaria_model::Secret;
+use talaria_model::{Proxy, Secret};
 use talaria_platform::SettingsError;
 
-use crate::wire::http::{self, CallError, Reply};
+use crate::wire::http::{self, CallError, Http, Reply};
 
 /// How long one call may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -22,6 +22,7 @@ const USUAL_WAIT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub(super) struct Api {
     base: Url,
+    pub(super) http: Http,
 }
 
 /// What a method is told. Some methods only read forms.
@@ -100,7 +101,7 @@ impl From<CallError> for ApiError {
 }
 
 impl Api {
-    pub(super) fn at(base: &str) -> Result<Self, SettingsError> {
+    pub(super) fn at(base: &str, proxy: Proxy) -> Result<Self, SettingsError> {
         let unusable = || {
             let hint = "leave it out, or write one such as https://slack.com/api/";
             SettingsError::unusable("base_url", "is not an http or https address", hint)
@@ -108,7 +109,7 @@ impl Api {
         let slash = if base.ends_with('/') { "" } else { "/" };
         let base = Url::parse(&format!("{base}{slash}")).map_err(|_| unusable())?;
         match base.scheme() {
-            "http" | "https" if base.has_host() => Ok(Self { base }),
+            "http" | "https" if base.has_host() => Ok(Self { base, http: Http::by(proxy) }),
             _ => Err(unusable()),
         }
     }
@@ -136,7 +137,7 @@ impl Api {
         let url = self.base.join(method).map_err(|error| {
             ApiError::Call(CallError::Unreachable(format!("{method} is no address: {error}")))
         })?;
-        let request = http::client(&url)?.post(url).bearer_auth(token.expose());
+        let request = self.http.client(&url)?.post(url).bearer_auth(token.expose());
         let request = match body {
             Body::Json(json) => request
                 .header("content-type", "application/json; charset=utf-8")
@@ -168,9 +169,16 @@ impl Api {
         self.is_ours(url) || (url.scheme() == "https" && is_slack)
     }
 
-    /// Whether what stands for Slack is not reached by an encrypted address, as in tests.
-    pub(super) fn is_local(&self) -> bool {
-        self.base.scheme() == "http"
+    /// Whether this is an address that Slack may name to connect to. Whoever knows it hears everything, so
+    /// Slack itself names no server but its own; what stands in its place, as in tests, is believed, and
+    /// where it is not reached by an encrypted address, neither need this one be.
+    pub(super) fn may_name(&self, url: &Url) -> bool {
+        let is_slack =
+            |host: &str| [".slack.com", ".slack-gov.com"].iter().any(|slack| host.ends_with(slack));
+        let stands_in = !matches!(self.base.host_str(), Some("slack.com" | "slack-gov.com"));
+        let is_encrypted = url.scheme() == "wss";
+        let may_be_open = self.base.scheme() == "http" && url.scheme() == "ws";
+        (is_encrypted || may_be_open) && (stands_in || url.host_str().is_some_and(is_slack))
     }
 
     fn is_ours(&self, url: &Url) -> bool {
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_token_goes_to_slack_and_nowhere_else() {
-        let api = Api::at("https://slack.com/api").unwrap();
+        let api = Api::at("https://slack.com/api", Proxy::None).unwrap();
         let url = |text: &str| Url::parse(text).unwrap();
         for (address, takes_token, is_slack) in [
             ("https://files.slack.com/files-pri/T1-F1/a.png", true, true),
@@ -229,15 +237,40 @@ mod tests {
             assert_eq!(api.takes_token(&url(address)), takes_token, "{address}");
             assert_eq!(api.is_slack(&url(address)), is_slack, "{address}");
         }
-        let local = Api::at("http://127.0.0.1:9").unwrap();
+        let local = Api::at("http://127.0.0.1:9", Proxy::None).unwrap();
         assert!(local.takes_token(&url("http://127.0.0.1:9/files/x")));
         assert!(!local.takes_token(&url("http://127.0.0.1:10/files/x")));
     }
 
     #[test]
+    fn slack_names_no_server_to_connect_to_but_its_own() {
+        let may = |base: &str, url: &str| {
+            Api::at(base, Proxy::None).unwrap().may_name(&Url::parse(url).unwrap())
+        };
+        for (url, expect) in [
+            ("wss://wss-primary.slack.com/link/?ticket=1&app_id=2", true),
+            ("wss://wss-primary.slack-gov.com/link/?ticket=1", true),
+            ("ws://wss-primary.slack.com/link/?ticket=1", false),
+            ("https://wss-primary.slack.com/link/?ticket=1", false),
+            ("wss://wss-primary.slack.com.example.org/link", false),
+            ("wss://wss-primary.slack.com@example.org/link", false),
+            ("wss://evilslack.com/link", false),
+            ("wss://169.254.169.254/link", false),
+            ("wss://localhost/link", false),
+        ] {
+            assert_eq!(may("https://slack.com/api/", url), expect, "{url}");
+            assert_eq!(may("https://slack-gov.com/api/", url), expect, "{url}");
+        }
+        // What the operator put in the place of Slack may be anywhere.
+        assert!(may("https://slack.example.org/api/", "wss://sockets.example.org/"));
+        assert!(!may("https://slack.example.org/api/", "ws://sockets.example.org/"));
+        assert!(may("http://127.0.0.1:9/", "ws://127.0.0.1:10/"));
+    }
+
+    #[test]
     fn an_address_that_is_none_is_refused() {
         for base in ["", "slack.com", "ftp://slack.com", "file:///etc"] {
-            assert!(Api::at(base).is_err(), "{base:?}");
+            assert!(Api::at(base, Proxy::None).is_err(), "{base:?}");
         }
     }
 }

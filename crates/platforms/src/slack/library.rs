@@ -28,7 +28,8 @@ pub(super) struct Shelves {
 
 impl Shelves {
     pub(super) fn new(hearing: Arc<Hearing>) -> Result<Self, ConnectError> {
-        let fetcher = files::fetcher(&SERVERS, hearing.api.address(), hearing.clock.clone())?;
+        let (api, clock) = (&hearing.api, hearing.clock.clone());
+        let fetcher = files::fetcher(&SERVERS, api.address(), api.http.proxy(), clock)?;
         Ok(Self { hearing, fetcher })
     }
 }

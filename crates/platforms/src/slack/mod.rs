@@ -41,7 +41,7 @@ use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
     Bucket, Capabilities, ChatKind, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids,
-    Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
+    Marks, Markup, Pace, Proxy, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, MenuItem, Need, Platform, Ports,
@@ -131,6 +131,10 @@ pub struct Settings {
     #[serde(default = "slack")]
     #[schemars(extend("x-synonyms" = ["api_url"]))]
     base_url: String,
+    /// The proxy through which Slack is reached, where it is another way than `network.proxy`: an address,
+    /// `environment` or `none`, as there.
+    #[serde(default)]
+    proxy: Proxy,
 }
 
 /// Where Slack sends requests, as it stands in a manifest; people put the names of their host and account in.
@@ -233,13 +237,13 @@ impl Platform for Slack {
     }
 
     fn validate(settings: &Settings) -> Result<(), SettingsError> {
-        Api::at(&settings.base_url)?;
+        Api::at(&settings.base_url, Proxy::None)?;
         workspaces::tokens(&settings.bot_token)?;
         hears(settings).map(drop)
     }
 
     async fn check(settings: Settings, clock: Arc<dyn Clock>) -> Result<Checked, ConnectError> {
-        let api = Api::at(&settings.base_url)?;
+        let api = Api::at(&settings.base_url, settings.proxy.clone())?;
         let hears = hears(&settings)?;
         let tokens = workspaces::tokens(&settings.bot_token)?;
         let workspaces = Workspaces::open(api.clone(), tokens, clock).await?;
@@ -279,7 +283,7 @@ impl Platform for Slack {
     }
 
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
-        let api = Api::at(&settings.base_url)?;
+        let api = Api::at(&settings.base_url, settings.proxy.clone())?;
         let hears = hears(&settings)?;
         let clock = ports.clock;
         let tokens = workspaces::tokens(&settings.bot_token)?;

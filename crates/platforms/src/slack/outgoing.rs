@@ -397,7 +397,7 @@ impl Acts {
         }
         let used = Answerable { url: address, uses: uses + 1 };
         self.hearing.answers.put(key.clone(), used, self.now(), ANSWERABLE);
-        let client = http::client(&url).ok()?;
+        let client = self.hearing.api.http.client(&url).ok()?;
         let request = client
             .post(url)
             .header("content-type", "application/json; charset=utf-8")

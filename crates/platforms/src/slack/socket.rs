@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
+use reqwest::Url;
 use serde::Deserialize;
 use serde_json::json;
 use talaria_clock::Clock;
@@ -103,7 +104,7 @@ pub(super) async fn open(
     clock: Arc<dyn Clock>,
 ) -> Result<(Socket, Hello), OpenError> {
     let url = address(api, token).await.map_err(OpenError::Api)?;
-    let mut socket = Socket::open(&url, clock).await.map_err(OpenError::Socket)?;
+    let mut socket = Socket::open(&api.http, &url, clock).await.map_err(OpenError::Socket)?;
     loop {
         match socket.read(HELLO).await.map_err(OpenError::Socket)? {
             Frame::Text(text) => {
@@ -133,9 +134,11 @@ pub(super) async fn address(api: &Api, token: &Secret) -> Result<String, ApiErro
         url: String,
     }
     let opened: Opened = api.call("apps.connections.open", token, Body::Form(vec![])).await?;
-    match opened.url.starts_with("wss://") || api.is_local() {
+    match Url::parse(&opened.url).is_ok_and(|url| api.may_name(&url)) {
         true => Ok(opened.url),
-        false => Err(ApiError::Outage("Slack names an address that is not encrypted".into())),
+        false => Err(ApiError::Outage(
+            "Slack names an address to connect to that is not its own, or not encrypted".into(),
+        )),
     }
 }
 

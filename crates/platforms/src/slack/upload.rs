@@ -74,7 +74,9 @@ pub(super) async fn upload(
     };
     let url = Url::parse(&place.upload_url).ok().filter(|url| api.is_slack(url));
     let Some(url) = url else { return impossible("Slack names an address that is not its own") };
-    let request = http::client(&url)?
+    let request = api
+        .http
+        .client(&url)?
         .post(url)
         .header("content-type", "application/octet-stream")
         .header("content-length", file.size)

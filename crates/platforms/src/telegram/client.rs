@@ -6,18 +6,20 @@ use reqwest::multipart::{Form, Part};
 use reqwest::{Body, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use talaria_model::Secret;
-use talaria_platform::ByteStream;
+use talaria_fetch::{Ask, Fetched, Fetcher};
+use talaria_model::{Proxy, Secret};
+use talaria_platform::{ByteStream, FetchError};
 
 use super::api::Envelope;
 use super::refusal::{Failure, Refusal};
-use crate::wire::http::{self, CallError};
+use crate::wire::files;
+use crate::wire::http::{self, CallError, Http};
 
 /// The address of the API, and the token that opens it.
 pub(super) struct Client {
     http: reqwest::Client,
     base: String,
-    files: String,
+    files: Url,
     token: Secret,
     bot: i64,
 }
@@ -34,10 +36,16 @@ pub(super) struct Upload {
 
 impl Client {
     /// A client of the server at an address, whose files are at another or the same.
-    pub(super) fn new(base: &Url, files: &Url, token: Secret, bot: i64) -> Result<Self, CallError> {
-        let http = http::client(base)?;
-        let trimmed = |address: &Url| address.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { http, base: trimmed(base), files: trimmed(files), token, bot })
+    pub(super) fn new(
+        base: &Url,
+        files: &Url,
+        token: Secret,
+        bot: i64,
+        proxy: &Proxy,
+    ) -> Result<Self, CallError> {
+        let http = Http::by(proxy.clone()).client(base)?;
+        let base = base.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { http, base, files: files.clone(), token, bot })
     }
 
     /// Who the token belongs to.
@@ -95,14 +103,16 @@ impl Client {
         answer(self.post(method)?.multipart(form), limit).await
     }
 
-    /// The bytes of a file, by the path that `getFile` named.
+    /// Asks for the bytes of a file, by the path that `getFile` named.
     pub(super) async fn download(
         &self,
+        fetcher: &Fetcher,
         path: &str,
+        most: u64,
         limit: Duration,
-    ) -> Result<(reqwest::StatusCode, ByteStream), Failure> {
-        let unusable = || Failure::never_left("the file has an unusable path");
-        let mut url = Url::parse(&self.files).map_err(|_| unusable())?;
+    ) -> Result<Fetched, FetchError> {
+        let unusable = || FetchError::Refused { reason: "the file has an unusable path".into() };
+        let mut url = self.files.clone();
         {
             let mut segments = url.path_segments_mut().map_err(|()| unusable())?;
             segments.pop_if_empty().push("file").push(&format!("bot{}", self.token.expose()));
@@ -113,9 +123,7 @@ impl Client {
                 segments.push(segment);
             }
         }
-        let (status, _, bytes) =
-            http::stream(self.http.get(url), limit).await.map_err(Failure::Call)?;
-        Ok((status, bytes))
+        fetcher.get(Ask { url, bearer: None, most, limit }).await.map_err(files::failed)
     }
 
     fn post(&self, method: &str) -> Result<RequestBuilder, Failure> {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use serde_json::json;
 use talaria_clock::Clock;
-use talaria_fetch::paced;
+use talaria_fetch::{Fetcher, paced};
 use talaria_model::{Inbound, Media};
 use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
 use tokio_util::io::ReaderStream;
@@ -43,6 +43,7 @@ pub(super) enum Shelf {
 /// Fetches files.
 pub(super) struct Files {
     pub(super) client: Arc<Client>,
+    pub(super) fetcher: Fetcher,
     pub(super) shelf: Shelf,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -65,10 +66,13 @@ impl Library for Files {
         }
         let path = file_path.ok_or_else(|| unreachable("Telegram does not say where it is"))?;
         let bytes = match self.shelf {
-            Shelf::Local if Path::new(&path).is_absolute() => self.open(Path::new(&path)).await?,
-            Shelf::Local | Shelf::Remote => self.download(&path).await?,
+            Shelf::Local if Path::new(&path).is_absolute() => {
+                let bytes = self.open(Path::new(&path)).await?;
+                paced(bytes, largest, DOWNLOAD, self.clock.clone())
+            }
+            Shelf::Local | Shelf::Remote => self.download(&path, largest).await?,
         };
-        Ok(paced(bytes, largest, DOWNLOAD, self.clock.clone()))
+        Ok(bytes)
     }
 
     /// An update says everything, and a bot can ask for nothing more.
@@ -90,13 +94,12 @@ impl Files {
         Ok(ReaderStream::new(opened).boxed())
     }
 
-    async fn download(&self, path: &str) -> Result<ByteStream, FetchError> {
-        let (status, bytes) =
-            self.client.download(path, DOWNLOAD).await.map_err(|failure| failure.of_fetch())?;
-        if status.is_success() {
-            return Ok(bytes);
+    async fn download(&self, path: &str, largest: u64) -> Result<ByteStream, FetchError> {
+        let fetched = self.client.download(&self.fetcher, path, largest, DOWNLOAD).await?;
+        if fetched.status.is_success() {
+            return Ok(fetched.bytes);
         }
-        Err(unreachable(&format!("the file was answered with {}", status.as_u16())))
+        Err(unreachable(&format!("the file was answered with {}", fetched.status.as_u16())))
     }
 }
 

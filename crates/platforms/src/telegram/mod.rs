@@ -36,7 +36,8 @@ use serde_json::Map;
 use talaria_clock::Clock;
 use talaria_model::{
     Bucket, Capabilities, ChatKind, Choices as Offers, Deletes, Drafts, Edits, Files as FileLimit,
-    Idempotency, Ids, Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
+    Idempotency, Ids, Marks, Markup, Pace, Proxy, Reactions, Secret, TextLimit, Typing, Unit,
+    Whispers,
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Pulse,
@@ -52,6 +53,8 @@ use library::{Files, Shelf};
 use outgoing::Speaker;
 use places::{Bounded, Places};
 use words::Names;
+
+use crate::wire::files;
 
 /// The address of the API.
 const TELEGRAM: &str = "https://api.telegram.org";
@@ -95,6 +98,10 @@ pub struct Settings {
     /// The address under which that server's files are found, if it is another one.
     #[serde(default)]
     base_file_url: Option<String>,
+    /// The proxy through which Telegram is reached, where it is another way than `network.proxy`: an address,
+    /// `environment` or `none`, as there.
+    #[serde(default)]
+    proxy: Proxy,
     /// Whether the Bot API server is your own, was started with `--local`, and shares its disk with the
     /// gateway. Files of up to 2 GB can then be sent and received.
     #[serde(default)]
@@ -320,11 +327,14 @@ impl Platform for Telegram {
             },
             begun: Mutex::new(Bounded::default()),
         };
+        let (_, server) = settings.servers()?;
+        // Files are where the Bot API says, and nowhere else.
+        let fetcher = files::fetcher(&[], &server, &settings.proxy, clock.clone())?;
         let shelf = if settings.local_mode { Shelf::Local } else { Shelf::Remote };
         Ok(Link {
             incoming,
             outgoing: Arc::new(speaker),
-            library: Some(Arc::new(Files { client, shelf, clock })),
+            library: Some(Arc::new(Files { client, fetcher, shelf, clock })),
             pulse: Pulse::USUAL,
         })
     }
@@ -340,7 +350,7 @@ impl Settings {
     fn client(&self) -> Result<Client, ConnectError> {
         let (base, files) = self.servers()?;
         let bot = self.bot()?;
-        Ok(Client::new(&base, &files, self.token.clone(), bot)?)
+        Ok(Client::new(&base, &files, self.token.clone(), bot, &self.proxy)?)
     }
 
     /// Where the API is, and where its files are.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use reqwest::Url;
 use talaria_clock::Clock;
 use talaria_fetch::{FetchError, Fetcher, Hosts, Origin, PrivateHost, Rules};
+use talaria_model::Proxy;
 use talaria_platform::ConnectError;
 
 /// Fetches from these servers and from the one that the operator configured, which may be at home.
 pub(crate) fn fetcher(
     servers: &[&str],
     configured: &Url,
+    proxy: &Proxy,
     clock: Arc<dyn Clock>,
 ) -> Result<Fetcher, ConnectError> {
     let servers = servers.iter().filter_map(|server| Origin::parse(server).ok());
@@ -19,6 +21,7 @@ pub(crate) fn fetcher(
         allow_private: PrivateHost::of(configured).into_iter().collect(),
     };
     Fetcher::new(rules, clock)
+        .and_then(|fetcher| fetcher.by(proxy))
         .map_err(|error| ConnectError::Unreachable { reason: error.to_string() })
 }
 

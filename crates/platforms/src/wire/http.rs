@@ -2,15 +2,16 @@
 //! request can have arrived.
 
 use std::error::Error;
-use std::net::IpAddr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::StreamExt;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde::de::DeserializeOwned;
-use talaria_platform::{ByteStream, ConnectError, FetchError, LinkError, SendError};
+use talaria_fetch::{is_this_machine, route};
+use talaria_model::Proxy;
+use talaria_platform::{ConnectError, FetchError, LinkError, SendError};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -90,22 +91,48 @@ impl From<CallError> for FetchError {
     }
 }
 
-/// The connections to vendors. Vendors on this machine are reached directly, all others through the proxy
-/// that the environment names, if any. Redirects are not followed: a token belongs to the address it was
-/// configured for.
-pub(crate) fn client(url: &Url) -> Result<Client, CallError> {
-    static AWAY: OnceLock<Result<Client, String>> = OnceLock::new();
-    static HERE: OnceLock<Result<Client, String>> = OnceLock::new();
-    let made = if is_this_machine(url) {
-        HERE.get_or_init(|| make(Client::builder().no_proxy()))
-    } else {
-        AWAY.get_or_init(|| make(Client::builder()))
-    };
-    made.clone().map_err(CallError::Unreachable)
+/// The connections of an account to its vendor. Cheap to clone; clones share their connections.
+///
+/// Vendors on this machine are reached directly, all others by the way that the operator chose. Redirects
+/// are not followed: a token belongs to the address it was configured for.
+#[derive(Clone, Default)]
+pub(crate) struct Http(Arc<Clients>);
+
+#[derive(Default)]
+struct Clients {
+    proxy: Proxy,
+    away: OnceLock<Result<Client, String>>,
+    here: OnceLock<Result<Client, String>>,
 }
 
-fn make(builder: reqwest::ClientBuilder) -> Result<Client, String> {
-    builder
+impl Http {
+    /// Connections that are made by this way.
+    pub(crate) fn by(proxy: Proxy) -> Self {
+        Self(Arc::new(Clients { proxy, ..Clients::default() }))
+    }
+
+    /// The client to use for an address.
+    pub(crate) fn client(&self, url: &Url) -> Result<Client, CallError> {
+        let Clients { proxy, away, here } = self.0.as_ref();
+        let made = if is_this_machine(url) { here } else { away };
+        made.get_or_init(|| make(proxy, url)).clone().map_err(CallError::Unreachable)
+    }
+
+    /// The way that is taken.
+    pub(crate) fn proxy(&self) -> &Proxy {
+        &self.0.proxy
+    }
+}
+
+impl std::fmt::Debug for Http {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http").finish_non_exhaustive()
+    }
+}
+
+fn make(proxy: &Proxy, url: &Url) -> Result<Client, String> {
+    route(Client::builder(), proxy, url)
+        .map_err(told)?
         .connect_timeout(CONNECT)
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("Talaria/", env!("CARGO_PKG_VERSION")))
@@ -117,13 +144,6 @@ fn make(builder: reqwest::ClientBuilder) -> Result<Client, String> {
         .http2_keep_alive_while_idle(true)
         .build()
         .map_err(told)
-}
-
-fn is_this_machine(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        let address = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
 }
 
 /// Sends a request and reads the whole answer.
@@ -144,19 +164,6 @@ pub(crate) async fn call(request: RequestBuilder, limit: Duration) -> Result<Rep
     Ok(Reply { status, headers, body })
 }
 
-/// Sends a request and hands on the body as it comes.
-pub(crate) async fn stream(
-    request: RequestBuilder,
-    limit: Duration,
-) -> Result<(StatusCode, HeaderMap, ByteStream), CallError> {
-    let response = request.timeout(limit).send().await.map_err(failed)?;
-    let (status, headers) = (response.status(), response.headers().clone());
-    let pieces = response
-        .bytes_stream()
-        .map(|piece| piece.map_err(|error| std::io::Error::other(without_address(error))));
-    Ok((status, headers, pieces.boxed()))
-}
-
 fn failed(error: reqwest::Error) -> CallError {
     // A kept connection that turned out to be closed is replaced by the client itself.
     let never_left = error.is_connect() || error.is_builder();
@@ -170,8 +177,9 @@ fn failed(error: reqwest::Error) -> CallError {
 }
 
 /// What went wrong, down to its cause: the words of the outermost error alone say nothing.
-fn told(error: reqwest::Error) -> String {
-    let error = without_address(error);
+pub(super) fn told(error: reqwest::Error) -> String {
+    // Addresses can contain tokens.
+    let error = error.without_url();
     let mut told = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
@@ -182,9 +190,4 @@ fn told(error: reqwest::Error) -> String {
         cause = deeper.source();
     }
     told
-}
-
-/// Addresses can contain tokens.
-fn without_address(error: reqwest::Error) -> reqwest::Error {
-    error.without_url()
 }

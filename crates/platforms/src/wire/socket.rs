@@ -1,14 +1,23 @@
 //! A WebSocket to a vendor: text frames of bounded size, pings answered, every wait with an end.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
+use reqwest::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use reqwest::{Client, StatusCode, Upgraded, Url};
 use talaria_clock::Clock;
-use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use talaria_fetch::route;
+use talaria_model::Proxy;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream};
+
+use super::http::{Http, told};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -16,12 +25,15 @@ const CONNECT: Duration = Duration::from_secs(15);
 /// How long a frame may take to leave.
 const WRITE: Duration = Duration::from_secs(15);
 
+/// After how much silence the operating system looks whether a connection is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
 /// The largest frame that is read. A vendor's first frame can list everything we are in.
 const LARGEST: usize = 16 * 1024 * 1024;
 
 /// A connection.
 pub(crate) struct Socket {
-    stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    stream: WebSocketStream<Upgraded>,
     clock: Arc<dyn Clock>,
 }
 
@@ -53,24 +65,22 @@ pub(crate) enum SocketError {
 }
 
 impl Socket {
-    /// Connects.
-    pub(crate) async fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Self, SocketError> {
+    /// Connects, by the same way as requests.
+    pub(crate) async fn open(
+        http: &Http,
+        url: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, SocketError> {
+        let opened = tokio::select! {
+            opened = upgraded(http.proxy(), url) => opened,
+            () = clock.sleep(CONNECT) => Err("it takes too long".into()),
+        };
+        let connection = opened.map_err(SocketError::Unreachable)?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(LARGEST))
             .max_frame_size(Some(LARGEST));
-        let connector = url.starts_with("wss:").then(|| Connector::Rustls(tls()));
-        let opening =
-            tokio_tungstenite::connect_async_tls_with_config(url, Some(config), true, connector);
-        let opened = tokio::select! {
-            opened = opening => opened,
-            () = clock.sleep(CONNECT) => {
-                return Err(SocketError::Unreachable("it takes too long".into()));
-            }
-        };
-        match opened {
-            Ok((stream, _)) => Ok(Self { stream, clock }),
-            Err(error) => Err(SocketError::Unreachable(error.to_string())),
-        }
+        let stream = WebSocketStream::from_raw_socket(connection, Role::Client, Some(config)).await;
+        Ok(Self { stream, clock })
     }
 
     /// Writes a text frame.
@@ -116,21 +126,121 @@ fn lost(error: &Error) -> SocketError {
     SocketError::Lost(error.to_string())
 }
 
-/// The machine's certificates, read once.
-fn tls() -> Arc<rustls::ClientConfig> {
-    static TLS: OnceLock<Arc<rustls::ClientConfig>> = OnceLock::new();
-    let made = TLS.get_or_init(|| {
-        let mut roots = rustls::RootCertStore::empty();
-        let found = rustls_native_certs::load_native_certs();
-        // A certificate that cannot be read vouches for nobody; the others still do.
-        let (_, _) = roots.add_parsable_certificates(found.certs);
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("the provider knows the versions that are safe")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Arc::new(config)
-    });
-    made.clone()
+/// Asks for a connection by HTTP, which is how every WebSocket begins: so it takes the same way, and trusts
+/// the same certificates, as every other request.
+async fn upgraded(proxy: &Proxy, url: &str) -> Result<Upgraded, String> {
+    let no_address = || "it has no address of a WebSocket".to_owned();
+    let mut url = Url::parse(url).map_err(|_| no_address())?;
+    let scheme = match url.scheme() {
+        "wss" => "https",
+        "ws" => "http",
+        _ => return Err(no_address()),
+    };
+    url.set_scheme(scheme).map_err(|()| no_address())?;
+    let client = route(Client::builder(), proxy, &url)
+        .map_err(told)?
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("Talaria/", env!("CARGO_PKG_VERSION")))
+        .tcp_keepalive(KEEP_ALIVE)
+        // No other version has a connection of its own to hand out.
+        .http1_only()
+        .no_gzip()
+        .build()
+        .map_err(told)?;
+    let key = generate_key();
+    let request = client
+        .get(url)
+        .header(CONNECTION, "Upgrade")
+        .header(UPGRADE, "websocket")
+        .header(SEC_WEBSOCKET_VERSION, "13")
+        .header(SEC_WEBSOCKET_KEY, &key);
+    let response = request.send().await.map_err(told)?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Err(format!("HTTP error: {}", response.status()));
+    }
+    let accepted = response.headers().get(SEC_WEBSOCKET_ACCEPT);
+    if accepted.is_none_or(|accepted| accepted != derive_accept_key(key.as_bytes()).as_str()) {
+        return Err("what answers is no WebSocket".into());
+    }
+    response.upgrade().await.map_err(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use talaria_clock::SystemClock;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::TcpListener;
+
+    async fn proxy() -> (TcpListener, Http) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        (listener, Http::by(address.parse().unwrap()))
+    }
+
+    #[tokio::test]
+    async fn a_socket_takes_the_same_way_as_requests() {
+        let (listener, http) = proxy().await;
+        let asked = async {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = tokio_tungstenite::accept_async(stream).await.unwrap();
+            stream.send(Message::text("hello")).await.unwrap();
+            stream.next().await.unwrap().unwrap()
+        };
+        let heard = async {
+            let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+            let mut socket = Socket::open(&http, "ws://vendor.invalid/", clock).await.unwrap();
+            let frame = socket.read(CONNECT).await.unwrap();
+            socket.write("hi".into()).await.unwrap();
+            frame
+        };
+        let (said, frame) = tokio::join!(asked, heard);
+        assert_eq!((said, frame), (Message::text("hi"), Frame::Text("hello".into())));
+    }
+
+    #[tokio::test]
+    async fn a_proxy_sees_nothing_of_an_encrypted_socket_but_where_it_leads() {
+        let (listener, http) = proxy().await;
+        let asked = async {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            let mut line = String::new();
+            stream.read_line(&mut line).await.unwrap();
+            let refusal = "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(refusal.as_bytes()).await.unwrap();
+            line
+        };
+        let opened = Socket::open(&http, "wss://vendor.invalid/?ticket=1", Arc::new(SystemClock));
+        let (line, opened) = tokio::join!(asked, opened);
+        assert_eq!(line, "CONNECT vendor.invalid:443 HTTP/1.1\r\n");
+        assert!(matches!(opened, Err(SocketError::Unreachable(_))));
+    }
+
+    #[tokio::test]
+    async fn who_answers_something_else_is_no_socket() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}/", listener.local_addr().unwrap());
+        let switching = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n\
+                         upgrade: websocket\r\nsec-websocket-accept: bm8=\r\n\r\n";
+        for (answer, expect) in [
+            ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "HTTP error: 404 Not Found"),
+            (switching, "what answers is no WebSocket"),
+        ] {
+            let served = async {
+                let (stream, _) = listener.accept().await.unwrap();
+                let mut stream = BufReader::new(stream);
+                let mut line = String::new();
+                while line != "\r\n" {
+                    line.clear();
+                    stream.read_line(&mut line).await.unwrap();
+                }
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                stream
+            };
+            let http = Http::default();
+            let opened = Socket::open(&http, &url, Arc::new(SystemClock));
+            let (_stream, opened) = tokio::join!(served, opened);
+            assert_eq!(opened.err(), Some(SocketError::Unreachable(expect.into())));
+        }
+    }
 }

@@ -19,7 +19,8 @@ use prost::Message as _;
 use talaria_clock::SystemClock;
 use talaria_gateway::{Cause, Follower, Hop, Received, Reception, Settled, Turning};
 use talaria_model::{
-    AccountId, ChatKind, EventId, MessageId, OutboundId, Secret, Seq, SessionId, Timestamp, TurnId,
+    AccountId, ChatKind, EventId, MessageId, OutboundId, Proxy, Secret, Seq, SessionId, Timestamp,
+    TurnId,
 };
 use talaria_telemetry::{Collector, Telemetry};
 
@@ -53,6 +54,7 @@ async fn collected(desk: Desk, tell: impl AsyncFnOnce(&Telemetry)) -> (Desk, u64
         Router::new().route("/some/where/v1/traces", post(traces)).with_state(desk.clone());
     let collector = Collector {
         base: format!("http://{address}/some/where/").parse().unwrap(),
+        proxy: Proxy::None,
         headers: BTreeMap::from([("x-key".to_owned(), Secret::new("opens"))]),
         instance: "here".into(),
         version: "1.2.3",
@@ -197,6 +199,7 @@ async fn nobody_waits_for_a_collector_that_refuses_or_for_work_that_nobody_does(
     assert_eq!(dropped, 6, "every span is counted");
     let collector = Collector {
         base: "http://127.0.0.1:9".parse().unwrap(),
+        proxy: Proxy::None,
         headers: BTreeMap::new(),
         instance: "here".into(),
         version: "1.2.3",

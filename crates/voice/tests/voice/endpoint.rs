@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use talaria_agent::{Recording, Speaker, Transcriber, VoiceError};
-use talaria_model::Secret;
+use talaria_model::{Proxy, Secret};
 use talaria_testkit::audio::{AudioServer, Field, KEY, SOUND};
 use talaria_testkit::scripted::{Fault, Reply};
 use talaria_voice::{Endpoint, EndpointSpeaker, EndpointTranscriber, Format, SetupError};
 
 fn endpoint(base_url: &str, key: &str) -> Endpoint {
-    Endpoint::new(base_url.parse().unwrap(), Some(Secret::new(key))).unwrap()
+    Endpoint::new(base_url.parse().unwrap(), Some(Secret::new(key)), Proxy::None).unwrap()
 }
 
 fn transcriber(base_url: &str, key: &str) -> EndpointTranscriber {
@@ -109,7 +109,9 @@ async fn what_goes_wrong_says_what_to_do() {
 
 #[test]
 fn what_cannot_be_called_is_said_at_once() {
-    let new = |url: &str, key: &str| Endpoint::new(url.parse().unwrap(), Some(Secret::new(key)));
+    let new = |url: &str, key: &str| {
+        Endpoint::new(url.parse().unwrap(), Some(Secret::new(key)), Proxy::None)
+    };
     assert_eq!(new("file:///etc", "k").err(), Some(SetupError::Address));
     assert_eq!(new("https://a.example/v1", "k\n").err(), Some(SetupError::Key));
 }

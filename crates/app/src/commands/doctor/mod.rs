@@ -8,6 +8,7 @@ mod accounts;
 mod files;
 mod hooks;
 mod model;
+mod network;
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -157,6 +158,7 @@ pub(crate) async fn doctor(home: &Home, options: DoctorOptions) -> Result<Exit, 
     findings.extend(access::look(&patient));
     findings.extend(hooks::look(&patient));
     findings.extend(service(home));
+    findings.extend(network::look(&patient));
     findings.extend(model::look(&patient).await);
     findings.extend(accounts::look(&patient, options.offline).await);
     if options.fix {

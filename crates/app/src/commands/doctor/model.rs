@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use talaria_clock::{Clock, SystemClock};
 use talaria_providers::{Chosen, Http, Wire};
+use url::Url;
 
 use super::{Finding, Patient};
 use crate::model;
@@ -15,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) async fn look(patient: &Patient<'_>) -> Vec<Finding> {
     let Some(loaded) = patient.loaded else { return Vec::new() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let chain = match model::choice(loaded, &Http::default(), &clock).await {
+    let http = Http::by(loaded.config().network.proxy.clone());
+    let chain = match model::choice(loaded, &http, &clock).await {
         Ok(choice) => choice.chain,
         Err(finding) => return vec![Finding::problem("model", finding)],
     };
@@ -29,25 +31,28 @@ pub(super) async fn look(patient: &Patient<'_>) -> Vec<Finding> {
         ),
     }];
     let servers = std::iter::once(&chain.first).chain(&chain.then);
-    let tried = futures::future::join_all(servers.map(reach)).await;
+    let tried = futures::future::join_all(servers.map(|chosen| reach(chosen, &http))).await;
     findings.extend(tried.into_iter().flatten());
     findings
 }
 
 /// Whether a server answers anything at all. Whether it takes the key, only a question would show.
-async fn reach(chosen: &Chosen) -> Option<Finding> {
+async fn reach(chosen: &Chosen, http: &Http) -> Option<Finding> {
     if chosen.wire == Wire::Demo {
         return None;
     }
     let provider = &chosen.settings.provider;
     let tried = async {
-        let http = reqwest::Client::builder().timeout(PATIENCE).build()?;
-        http.head(chosen.settings.base_url.as_str()).send().await
+        let url: Url =
+            chosen.settings.base_url.parse().map_err(|_| "its address is none".to_owned())?;
+        let client = http.client(&url).map_err(|error| error.to_string())?;
+        let asked = client.head(url).timeout(PATIENCE).send().await;
+        asked.map_err(|error| error.without_url().to_string())
     };
     let error = tried.await.err()?;
     let finding = Finding::problem(
         "model",
-        format_args!("the server of {provider} cannot be reached: {}", error.without_url()),
+        format_args!("the server of {provider} cannot be reached: {error}"),
     );
     Some(finding.hint(format_args!(
         "check providers.{provider}.base_url and the network; `talaria model` asks it something"

@@ -13,6 +13,7 @@ use super::vendor::{APPLICATION, TOKEN, Vendor};
 use crate::discord::commands::{Menu, Synced};
 use crate::discord::rest::Rest;
 use crate::discord::snowflake::Snowflake;
+use crate::wire::http::Http;
 
 /// Waits for nothing: the pauses are for Discord's sake.
 struct Hurry;
@@ -40,7 +41,9 @@ fn command(name: &str, arguments: &str) -> MenuItem {
 fn menu(vendor: &Vendor, folder: &TempDir, with: Value, items: Vec<MenuItem>) -> Menu {
     let settings = Arc::new(settings(vendor, &with));
     let clock = Arc::new(Hurry);
-    let rest = Rest::new(&settings.address().unwrap(), Secret::new(TOKEN), clock.clone()).unwrap();
+    let rest =
+        Rest::new(&settings.address().unwrap(), Secret::new(TOKEN), Http::default(), clock.clone())
+            .unwrap();
     Menu {
         rest: Arc::new(rest),
         clock,

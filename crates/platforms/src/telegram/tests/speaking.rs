@@ -1,6 +1,6 @@
 //! Acts against a Telegram that misbehaves.
 
-use talaria_model::{Choice, ChoiceId, Content, MessageId, Progress};
+use talaria_model::{Choice, ChoiceId, Content, MessageId, Progress, Proxy};
 use talaria_platform::{MenuItem, Offered, SendError};
 
 use super::super::client::Client;
@@ -300,7 +300,7 @@ async fn the_menu_is_set_when_it_has_changed() {
     let folder = TempDir::new().unwrap();
     let token = talaria_model::Secret::new(TOKEN);
     let url = vendor.url.parse().unwrap();
-    let client = Arc::new(Client::new(&url, &url, token, 42).unwrap());
+    let client = Arc::new(Client::new(&url, &url, token, 42, &Proxy::None).unwrap());
     let publish = |commands: Vec<MenuItem>| {
         let (client, folder) = (client.clone(), folder.path().to_owned());
         async move { menu::publish(client, &folder, &commands).await }
