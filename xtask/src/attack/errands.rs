@@ -117,7 +117,7 @@ pub(super) fn no_proxy_of_the_environment_is_asked(field: &Field) -> BoxFuture<'
              accounts:\n\
              \x20 telegram: {base_url: 'http://0.0.0.0:2', token: '42:abc', allow: [7]}\n\
              \x20 slack: {base_url: 'http://0.0.0.0:3/api/', bot_token: xoxb-1, app_token: xapp-1, allow: [U1]}\n\
-             \x20 discord: {base_url: 'http://0.0.0.0:4', token: MTIz.abc.def, allow: ['1']}\n",
+             \x20 discord: {base_url: 'http://0.0.0.0:4', token: MTIz.abc.def, allow: ['198622483471925248']}\n",
         )?;
         let launch = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"]
             .iter()

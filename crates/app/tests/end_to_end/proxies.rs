@@ -141,7 +141,7 @@ fn vendors(network: &str, telegram: &str) -> String {
          accounts:\n\
          \x20 telegram: {{base_url: \"http://{TELEGRAM}\", token: \"{TOKEN}\", allow: [7]{telegram}}}\n\
          \x20 slack: {{base_url: \"http://{SLACK}/api/\", bot_token: xoxb-1, app_token: xapp-1, allow: [U1]}}\n\
-         \x20 discord: {{base_url: \"http://{DISCORD}\", token: MTIz.abc.def, allow: ['1']}}\n\
+         \x20 discord: {{base_url: \"http://{DISCORD}\", token: MTIz.abc.def, allow: ['198622483471925248']}}\n\
          {network}"
     )
 }

@@ -55,6 +55,7 @@ fn the_schema_has_every_setting_and_every_platform() {
         "quick_commands",
         "privacy",
         "http",
+        "network",
         "files",
         "voice",
         "log",
