@@ -272,7 +272,7 @@ mod tests {
     ];
 
     /// Sections that are about something else than people.
-    const OTHER_SECTIONS: [&str; 24] = [
+    const OTHER_SECTIONS: [&str; 25] = [
         "accounts",
         "agent",
         "compression",
@@ -284,6 +284,7 @@ mod tests {
         "limits",
         "log",
         "model",
+        "network",
         "prices",
         "privacy",
         "providers",
