@@ -51,7 +51,8 @@ impl Origin {
         self.0.host_str()
     }
 
-    fn serves(&self, url: &Url) -> bool {
+    /// Whether something is at this server.
+    pub fn serves(&self, url: &Url) -> bool {
         self.0.origin() == url.origin()
     }
 }

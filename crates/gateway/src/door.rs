@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::{StreamExt, stream};
 use talaria_model::{Content, Inbound, InboundKind, Outbound, SenderId, Seq, Timestamp};
 use talaria_session::pairing::{Answer, Chance, GuestBook, Silence};
 use talaria_session::{Rule, Strangers};
@@ -46,8 +45,8 @@ struct Line(Mutex<Waiting>);
 #[derive(Default)]
 struct Waiting {
     knocks: VecDeque<Knock>,
-    /// Somebody is attending to it.
-    attended: bool,
+    /// How many attend to it.
+    attendants: usize,
 }
 
 /// Somebody at the door.
@@ -62,7 +61,7 @@ pub(crate) enum Knock {
 impl Door {
     /// Whether somebody waits, or is being attended to.
     pub(crate) fn is_busy(&self) -> bool {
-        self.asked_about.lock().attended || self.known.lock().attended
+        self.asked_about.lock().attendants + self.known.lock().attendants > 0
     }
 }
 
@@ -71,26 +70,37 @@ impl Line {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stands in the line, where there is room. Somebody has to attend to it who does not yet.
-    fn stand(&self, knock: Knock) -> Result<Attended, Knock> {
+    /// Stands in the line, where there is room, and says whether somebody more has to attend to it.
+    fn stand(&self, knock: Knock, most: usize) -> Result<Attended, Knock> {
         let mut waiting = self.lock();
         if waiting.knocks.len() >= MOST_WAITING {
             return Err(knock);
         }
         waiting.knocks.push_back(knock);
-        let attended = std::mem::replace(&mut waiting.attended, true);
-        Ok(if attended { Attended::Yes } else { Attended::NotYet })
+        if waiting.attendants >= most {
+            return Ok(Attended::Yes);
+        }
+        waiting.attendants += 1;
+        Ok(Attended::NotYet)
     }
 
-    /// All who wait. Nobody attends to the line any more where nobody does.
-    fn next(&self) -> Vec<Knock> {
+    /// Who is first. Whoever asked attends to the line no more where nobody is.
+    fn next(&self) -> Option<Knock> {
         let mut waiting = self.lock();
-        waiting.attended = !waiting.knocks.is_empty();
+        let next = waiting.knocks.pop_front();
+        waiting.attendants -= usize::from(next.is_none());
+        next
+    }
+
+    /// All who wait, in the same way.
+    fn all(&self) -> Vec<Knock> {
+        let mut waiting = self.lock();
+        waiting.attendants -= usize::from(waiting.knocks.is_empty());
         waiting.knocks.drain(..).collect()
     }
 }
 
-/// Whether somebody attends to a line.
+/// Whether enough attend to a line.
 enum Attended {
     Yes,
     NotYet,
@@ -107,7 +117,7 @@ pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock
             return unanswered(shared, account, inbound, unheard.into());
         }
         if scrutiny::minds_stranger(shared, inbound) {
-            return match account.door.asked_about.stand(knock) {
+            return match account.door.asked_about.stand(knock, ASKED_AT_ONCE) {
                 Ok(Attended::Yes) => {}
                 Ok(Attended::NotYet) => {
                     shared.tasks.spawn(inquire(shared.clone(), account.clone()));
@@ -121,7 +131,7 @@ pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock
 
 /// Lets somebody wait about whom only we decide.
 fn stand(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock: Knock) {
-    match account.door.known.stand(knock) {
+    match account.door.known.stand(knock, 1) {
         Ok(Attended::Yes) => {}
         Ok(Attended::NotYet) => {
             shared.tasks.spawn(attend(shared.clone(), account.clone()));
@@ -149,15 +159,13 @@ fn unanswered(
     shared.glimpses.catch(inbound, shared.clock.now(), Unwritten::Knocked(why));
 }
 
-/// Asks about strangers, each by itself: one over whom somebody thinks for long keeps few others waiting.
+/// Asks about strangers, one after the other. Several do, so that one over whom somebody thinks for long
+/// keeps few others waiting.
 async fn inquire(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
-    loop {
-        let knocks = account.door.asked_about.next();
-        if knocks.is_empty() {
-            return;
+    while let Some(knock) = account.door.asked_about.next() {
+        if calm(ask_about(&shared, &account, knock)).await.is_err() {
+            tracing::error!(account = %account.id, "who asks at the door panicked");
         }
-        let ask = |knock| ask_about(&shared, &account, knock);
-        stream::iter(knocks).for_each_concurrent(ASKED_AT_ONCE, ask).await;
     }
 }
 
@@ -174,7 +182,7 @@ async fn ask_about(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock:
 
 async fn attend(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
     loop {
-        let knocks = account.door.known.next();
+        let knocks = account.door.known.all();
         if knocks.is_empty() {
             return;
         }

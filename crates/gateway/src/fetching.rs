@@ -95,7 +95,10 @@ impl Fetches {
         let ahead = self.0.iter().filter(|(seq, _)| is_in(&waiting, *seq)).count();
         let is_new = |(seq, _): &(Seq, &Inbound)| !self.0.iter().any(|(begun, _)| begun == seq);
         let more = waiting.into_iter().filter(is_new).take(AHEAD.saturating_sub(ahead));
-        let new: Vec<_> = asked_about.into_iter().filter(is_new).chain(more).collect();
+        // Of what overtakes others, one at a time is asked about, beside what waits.
+        let is_asking = self.0.iter().any(|(seq, _)| is_in(&asked_about, *seq));
+        let first = asked_about.into_iter().filter(is_new).take(usize::from(!is_asking));
+        let new: Vec<_> = first.chain(more).collect();
         for (seq, inbound) in new {
             let fetch = fetch(shared.clone(), key.clone(), seq, inbound.clone()).boxed();
             self.0.push((seq, Mutex::new(fetch)));

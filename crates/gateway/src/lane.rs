@@ -22,8 +22,9 @@ use crate::bursts::Heard;
 use crate::drain::Leaving;
 use crate::dump::{Doing, LaneDump};
 use crate::fetching::Fetched;
+use crate::scrutiny;
 
-/// How many events may overtake others at once. One stop does what ten do.
+/// How many events may overtake others at once, and as many that have yet to be decided about. One stop does what ten do.
 const URGENT: usize = 8;
 
 /// How much a session is told at once that did not arrive from a platform.
@@ -82,6 +83,14 @@ impl Inbox {
         self.missed = true;
     }
 
+    /// Whether something may overtake others. What has yet to be decided about takes no place of what has not:
+    /// a stop must not wait for anybody's answer.
+    fn has_room_for(&self, inbound: &Inbound) -> bool {
+        let is_due = scrutiny::is_due(inbound);
+        let same = self.control.iter().filter(|(_, other)| scrutiny::is_due(other) == is_due);
+        same.count() < URGENT
+    }
+
     fn is_known(&self, seq: Seq) -> bool {
         self.newest.is_some_and(|newest| seq <= newest)
     }
@@ -104,7 +113,7 @@ impl Inbox {
         };
         let overtakes = is_control(&inbound);
         match (said, control) {
-            (Some(place), _) if overtakes && self.control.len() < URGENT => {
+            (Some(place), _) if overtakes && self.has_room_for(&inbound) => {
                 self.said.remove(place);
                 self.control.push_back((seq, inbound));
             }
@@ -189,7 +198,7 @@ impl Lane {
             let place = inbox.said.iter().position(|waiting| waiting.seq == seq);
             let found = place.and_then(|place| inbox.said.remove(place));
             inbox.control.extend(found.map(|heard| (heard.seq, heard.inbound)));
-        } else if inbox.control.len() < URGENT {
+        } else if inbox.has_room_for(&inbound) {
             inbox.control.push_back((seq, inbound));
         } else {
             // The rest is read from the journal in its turn.

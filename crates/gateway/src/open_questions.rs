@@ -48,7 +48,10 @@ impl OpenQuestions {
                 Some(_) => Asks::Approval(question.choices.iter().map(offered).collect()),
                 None => Asks::Anything,
             };
-            open.entry(at.clone()).or_default().push(Open { key: after.key.clone(), asks });
+            // One that is loaded again asks what it asked before.
+            let there = open.entry(at.clone()).or_default();
+            there.retain(|open| open.key != after.key);
+            there.push(Open { key: after.key.clone(), asks });
         }
     }
 

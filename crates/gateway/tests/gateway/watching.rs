@@ -483,6 +483,25 @@ fn is_stopped(vendor: &Vendor) -> bool {
 }
 
 #[test]
+fn no_number_of_commands_that_are_asked_about_holds_up_a_stop() {
+    let (mut world, _) = watched(Witness::new().thinking(LONGEST));
+    world.rules.room = 2;
+    world.with_agent(endless()).live(async |life| {
+        life.vendor.say("alice", "home", "work");
+        life.pass_seconds(11).await;
+        for _ in 0..12 {
+            life.vendor.say("alice", "home", "more");
+            life.vendor.say("alice", "home", "/new");
+        }
+        life.pass_seconds(1).await;
+        let asked = life.now();
+        life.vendor.say("alice", "home", "/stop");
+        life.until("a stop", is_stopped).await;
+        assert_eq!(life.now(), asked);
+    });
+}
+
+#[test]
 fn what_was_said_behind_a_command_is_heard_behind_it() {
     let thinks = |about: &str| if about == "new" { LONGEST } else { Duration::ZERO };
     let (mut world, witness) = watched(Witness { thinks: Box::new(thinks), ..Witness::new() });
@@ -560,12 +579,13 @@ fn a_stranger_over_whom_somebody_thinks_keeps_no_other_waiting_and_codes_are_sho
         let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
         let said = life.now();
         life.vendor.say("mallory", "mallorys", "slow");
+        life.pass_seconds(1).await;
         life.vendor.say("eve", "eves", "hello");
         life.vendor.say("ann", "anns", code.expose());
         let texts = life.texts("eves", 1).await;
         assert!(texts[0].contains("pairing code"), "{texts:?}");
         assert_eq!(life.texts("anns", 1).await, ["Paired! You are let in; say what you need."]);
-        assert_eq!(life.now(), said);
+        assert_eq!(life.now().since(said), Duration::from_secs(1));
         life.texts("mallorys", 1).await;
         assert_eq!(life.now().since(said), LONGEST);
         let seen = [witness.seen("arriving"), witness.seen("arrived")].concat();

@@ -329,7 +329,7 @@ impl Platform for Telegram {
         };
         let (_, server) = settings.servers()?;
         // Files are where the Bot API says, and nowhere else.
-        let fetcher = files::fetcher(&[], &server, &settings.proxy, clock.clone())?;
+        let fetcher = files::fetcher(&[TELEGRAM], &server, &settings.proxy, clock.clone())?;
         let shelf = if settings.local_mode { Shelf::Local } else { Shelf::Remote };
         Ok(Link {
             incoming,
