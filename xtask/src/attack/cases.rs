@@ -412,7 +412,11 @@ pub(super) const CASES: &[Case] = &[
         "the dangerous part is hidden",
         Both(
             approvals::nothing_hides_in_a_question,
-            &["nothing_hides_in_what_is_shown", "what_is_too_long_to_be_read_is_not_asked"],
+            &[
+                "nothing_hides_among_the_signs_that_a_program_is_given",
+                "nothing_hides_in_what_people_write",
+                "what_is_too_long_to_be_read_is_not_asked",
+            ],
         ),
     ),
     case(
