@@ -109,12 +109,8 @@ enum Attended {
 /// Goes on without waiting for what becomes of it.
 pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock: Knock) {
     if let Knock::Stranger(_, inbound) = &knock {
-        if account.is_deaf_to(inbound, shared.clock.now()) {
-            let unheard = match account.strangers() {
-                Strangers::Ignore => "is ignored",
-                Strangers::Pair => "was answered lately",
-            };
-            return unanswered(shared, account, inbound, unheard.into());
+        if let Some(why) = unheard(shared, account, inbound) {
+            return unanswered(shared, account, inbound, why.into());
         }
         if scrutiny::minds_stranger(shared, inbound) {
             return match account.door.asked_about.stand(knock, ASKED_AT_ONCE) {
@@ -127,6 +123,14 @@ pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock
         }
     }
     stand(shared, account, knock);
+}
+
+/// Why nothing comes of what a stranger says, if nothing does.
+fn unheard(shared: &Shared, account: &ConnectedAccount, inbound: &Inbound) -> Option<&'static str> {
+    account.is_deaf_to(inbound, shared.clock.now()).then(|| match account.strangers() {
+        Strangers::Ignore => "is ignored",
+        Strangers::Pair => "was answered lately",
+    })
 }
 
 /// Lets somebody wait about whom only we decide.
@@ -171,6 +175,10 @@ async fn inquire(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
 
 async fn ask_about(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock: Knock) {
     let Knock::Stranger(row, mut inbound) = knock else { return stand(shared, account, knock) };
+    // Whoever says much while they wait is answered once, and costs one question.
+    if let Some(why) = unheard(shared, account, &inbound) {
+        return unanswered(shared, account, &inbound, why.into());
+    }
     let came = match scrutiny::ask_about_stranger(shared, account, &mut inbound).await {
         Some(why) => format!("is ignored: {why}").into(),
         // Another text may ask for something else.

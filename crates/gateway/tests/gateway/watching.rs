@@ -568,6 +568,26 @@ fn whoever_breaks_down_over_a_message_or_makes_too_much_of_it_drops_it() {
 }
 
 #[test]
+fn a_stranger_who_says_much_while_they_wait_costs_no_question_for_each() {
+    let (mut world, witness) = watched(Witness::new().thinking(Duration::from_secs(2)));
+    let access = Access::only([SenderId::literal("alice")]);
+    world.accounts[0].1 = Access { strangers: Strangers::Pair, ..access };
+    world.live(async |life| {
+        for _ in 0..50 {
+            life.vendor.say("mallory", "mallorys", "let me in");
+        }
+        life.pass_seconds(1).await;
+        life.vendor.say("eve", "eves", "hello");
+        life.texts("eves", 1).await;
+        assert_eq!(life.vendor.texts("mallorys").len(), 1, "answered once");
+    });
+    let of = |kind: &str| witness.seen(kind).iter().filter(|seen| seen.contains("mallory")).count();
+    let (asked, told) = (of("arriving"), of("arrived"));
+    assert!(asked <= 4, "asked {asked} times");
+    assert_eq!(asked + told, 50, "and the rest is told");
+}
+
+#[test]
 fn a_stranger_over_whom_somebody_thinks_keeps_no_other_waiting_and_codes_are_shown_to_nobody() {
     let thinks = |about: &str| if about == "slow" { LONGEST } else { Duration::ZERO };
     let (mut world, witness) = watched(Witness { thinks: Box::new(thinks), ..Witness::new() });
