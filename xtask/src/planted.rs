@@ -178,7 +178,7 @@ fn tests(tree: &Path, target: &Path) -> Result<PathBuf> {
     }
     let build = ["test", "--locked", "--package", "talaria-platforms", "--lib", "--no-run"];
     let mut command = shell::cargo(tree, &build);
-    command.arg("--message-format=json").arg("--target-dir").arg(target);
+    command.arg("--message-format=json-render-diagnostics").arg("--target-dir").arg(target);
     let told = shell::read(&mut command)?;
     let built = told.lines().filter_map(|line| serde_json::from_str::<Built>(line).ok());
     built.filter_map(|built| built.executable).next_back().context("cargo names what it has built")
