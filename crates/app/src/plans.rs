@@ -120,6 +120,7 @@ pub(crate) fn access(config: &Config, id: &AccountId, settings: &AccountSettings
             talaria_config::Doors::Closed => Policy::Disabled,
         },
         listed: heard.allow.clone(),
+        roles: heard.roles.clone(),
         tiers: Arc::new(Tiers {
             admins: commands.admins.clone(),
             others: commands.allowed.clone(),
@@ -174,8 +175,8 @@ pub(crate) fn gate(settings: &AccountSettings) -> Gate {
 mod tests {
     use super::*;
     use talaria_config::Sources;
-    use talaria_model::{Sender, SenderId, Standing};
-    use talaria_session::{Caller, Deed, Footing, Reach, Room, Who};
+    use talaria_model::{RoleId, Sender, SenderId};
+    use talaria_session::{Caller, Deed, Footing, Reach, Room, Rule, Who};
 
     fn of(yaml: &str, account: &str) -> Access {
         let sources = Sources::default().with_config(yaml);
@@ -204,8 +205,7 @@ mod tests {
 
     fn footing(access: &Access, who: &'static str, room: Room) -> Footing {
         let sender = Sender::new(SenderId::literal(who));
-        let standing = Standing::Unknown;
-        access.footing(Caller { sender: &sender, standing, room, grant: None }).0
+        access.footing(Caller { sender: &sender, role: None, room, grant: None }).0
     }
 
     /// Settings of an account that name nobody but ann and ben, and do not say that everybody is heard.
@@ -374,14 +374,35 @@ mod tests {
     }
 
     #[test]
+    fn a_role_lets_people_in_where_the_account_names_it() {
+        let let_in = |keys: &str, role: &'static str, room| {
+            let access =
+                of(&format!("accounts: {{discord: {{token: 'a.b.c'{keys}}}}}\n"), "discord");
+            let sender = Sender::new(SenderId::literal("carla"));
+            let role = RoleId::literal(role);
+            let caller = Caller { sender: &sender, role: Some(&role), room, grant: None };
+            access.footing(caller).1 == Rule::Role
+        };
+        let named = ", allowed_roles: ['901']";
+        let directly = ", allowed_roles: ['901'], dm_role_auth_guild: '41'";
+        assert!(let_in(named, "901", Room::Group));
+        assert!(!let_in(named, "902", Room::Group) && !let_in("", "901", Room::Group));
+        assert!(let_in(directly, "41/901", Room::Direct));
+        for (keys, role) in
+            [(named, "901"), (named, "41/901"), (directly, "42/901"), (directly, "901")]
+        {
+            assert!(!let_in(keys, role, Room::Direct), "{keys}: {role}");
+        }
+    }
+
+    #[test]
     fn the_operator_may_do_everything_and_others_what_they_are_allowed() {
         let yaml =
             bench("allow: [ann, ben], allow_admin_from: [ann], user_allowed_commands: [/usage]");
         let access = of(&yaml, "loopback");
         let may = |who: &'static str, room, name, rank| {
             let sender = Sender::new(SenderId::literal(who));
-            let standing = Standing::Unknown;
-            let caller = Caller { sender: &sender, standing, room, grant: None };
+            let caller = Caller { sender: &sender, role: None, room, grant: None };
             access.authority(caller).may_give(name, rank)
         };
         assert!(may("ann", Room::Direct, "restart", Who::Admin));
@@ -475,9 +496,8 @@ mod tests {
                 let found = footing(&access, "mallory", room);
                 assert_eq!(found, Footing::Stranger, "{keys:?} {room:?}");
                 let sender = Sender::new(SenderId::literal("mallory"));
-                let standing = Standing::Unknown;
                 let grant = Some(Reach::Direct);
-                let caller = Caller { sender: &sender, standing, room, grant };
+                let caller = Caller { sender: &sender, role: None, room, grant };
                 let heard = access.authority(caller).may(Deed::Speak);
                 assert_eq!(heard, room == Room::Direct, "a pairing is a grant: {keys:?}");
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talaria_model::SenderId;
-use talaria_platform::{Identity, Spec};
+use talaria_model::{RoleId, SenderId};
+use talaria_platform::{Identity, Roles, Spec};
 
 use crate::finding::Finding;
 use crate::fit::FittedAccount;
@@ -81,8 +81,6 @@ pub struct AccountAccess {
     pub direct: RoomAccess,
     /// In every other chat.
     pub group: RoomAccess,
-    /// Whether the platform itself vouches for some, by a role of theirs there.
-    pub vouches: bool,
     /// What becomes of somebody unknown who writes in a direct chat.
     pub strangers: Option<UnauthorizedDm>,
 }
@@ -94,6 +92,8 @@ pub struct RoomAccess {
     pub doors: Doors,
     /// Who is, besides those who are in every chat.
     pub allow: BTreeSet<SenderId>,
+    /// The roles on the platform whose people are.
+    pub roles: BTreeSet<RoleId>,
 }
 
 /// Whether anybody is heard.
@@ -112,7 +112,12 @@ impl AccountAccess {
     /// Whether anybody is named.
     pub fn names_somebody(&self) -> bool {
         let lists = [&self.allow, &self.general, &self.direct.allow, &self.group.allow];
-        self.vouches || lists.into_iter().any(|list| !list.is_empty())
+        self.names_roles() || lists.into_iter().any(|list| !list.is_empty())
+    }
+
+    /// Whether people are let in by what they are on the platform.
+    fn names_roles(&self) -> bool {
+        [&self.direct, &self.group].into_iter().any(|room| !room.roles.is_empty())
     }
 
     /// Whether everybody is heard somewhere.
@@ -123,7 +128,7 @@ impl AccountAccess {
     /// Whether several people are named, as far as can be known.
     fn names_several(&self) -> bool {
         let lists = [&self.allow, &self.general, &self.direct.allow, &self.group.allow];
-        self.vouches || lists.into_iter().flatten().collect::<BTreeSet<_>>().len() > 1
+        self.names_roles() || lists.into_iter().flatten().collect::<BTreeSet<_>>().len() > 1
     }
 }
 
@@ -165,19 +170,18 @@ pub(crate) fn check_general(config: &Config, origins: &Origins<'_>, verdict: &mu
 }
 
 /// By what people are known on an account.
-#[derive(Clone, Copy)]
 pub(crate) struct By<'a> {
     /// Its platform.
     pub(crate) spec: &'a Spec,
-    /// Whether that vouches for people by their roles.
-    pub(crate) vouches: bool,
+    /// By what they are there.
+    pub(crate) roles: Roles,
 }
 
 /// Who is heard on an account.
 pub(crate) fn of_account(
     fitted: &FittedAccount,
     keys: &AccountKeys,
-    By { spec, vouches }: By<'_>,
+    By { spec, roles }: By<'_>,
     (settings, general): (&AccessSettings, &BTreeSet<SenderId>),
     origins: &Origins<'_>,
     verdict: &mut Verdict,
@@ -202,6 +206,7 @@ pub(crate) fn of_account(
                 Some(DmPolicy::Disabled) => Doors::Closed,
             },
             allow: direct,
+            roles: roles.direct,
         },
         group: RoomAccess {
             doors: match keys.group_policy {
@@ -211,10 +216,10 @@ pub(crate) fn of_account(
                 Some(GroupPolicy::Disabled) => Doors::Closed,
             },
             allow: group,
+            roles: roles.group,
         },
         allow,
         general: general.clone(),
-        vouches,
         strangers: None,
     };
     for (key, opens) in [

@@ -262,26 +262,21 @@ fn open(
             settings::ACCOUNT_KEYS.into_iter().filter_map(take).collect();
         serde_json::from_value(Value::Object(common)).ok()?
     };
-    let is_filled = |key: &str| match settings.get(key) {
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(value) => !value.is_null(),
-        None => false,
-    };
-    let vouches = spec.senders.also_by.iter().any(|key| is_filled(key));
     // Whoever asks nobody outside of this machine has no such setting.
     let is_routed = (registration.schema)().pointer("/properties/proxy").is_some();
     if is_routed && !settings.contains_key("proxy") {
         settings.insert("proxy".to_owned(), proxy.text().into());
     }
-    let opened = keys.enabled.then(|| registration.open(Value::Object(settings)));
+    let opened = keys.enabled.then(|| registration.open(Value::Object(settings))).transpose();
+    let roles = opened.iter().flatten().map(|account| account.roles.clone()).next();
     let (direct, group) = rules::commands(&fitted, &keys, spec, origins, verdict);
     let session_reset = keys.session_reset.clone();
     let hearing = rules::hearing(&fitted, &keys, origins, verdict);
     let (streaming, reply_to_mode) = (keys.streaming.clone(), keys.reply_to_mode);
     let display = keys.display;
-    let by = access::By { spec, vouches };
+    let by = access::By { spec, roles: roles.unwrap_or_default() };
     let access = access::of_account(&fitted, &keys, by, general, origins, verdict);
-    match opened.transpose() {
+    match opened {
         Ok(account) => {
             let platform = registration.spec;
             let settings = AccountSettings {

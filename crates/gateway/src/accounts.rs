@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use futures::FutureExt;
 use talaria_clock::{Clock, Mark};
 use talaria_model::{
-    AccountId, Address, Capabilities, ChatKind, Drafts, Inbound, InboundKind, Sender, SenderId,
-    Standing, Timestamp,
+    AccountId, Address, Capabilities, ChatKind, Drafts, Inbound, InboundKind, RoleId, Sender,
+    SenderId, Timestamp,
 };
 use talaria_platform::{Account, ConnectError, Library, Outgoing, SendError, Startup};
 use talaria_session::{Access, Authority, Caller, Gate, Person, Room, Strangers, Surface, Waiting};
@@ -428,7 +428,7 @@ impl ConnectedAccount {
 
     /// What somebody may do at this moment whose message waits.
     pub(crate) fn authority_of(&self, said: &Waiting) -> Authority {
-        self.authority_in(&said.from, &said.to, said.standing)
+        self.authority_in(&said.from, &said.to, said.role.as_ref())
     }
 
     /// What somebody may do at this moment in a chat.
@@ -436,11 +436,11 @@ impl ConnectedAccount {
         &self,
         sender: &Sender,
         at: &Address,
-        standing: Standing,
+        role: Option<&RoleId>,
     ) -> Authority {
         let room = Room::of(at.chat.kind);
         let grant = self.guests().book.reach(&sender.id);
-        self.access().authority(Caller { sender, standing, room, grant })
+        self.access().authority(Caller { sender, role, room, grant })
     }
 
     /// Who somebody is, where the operator knows them by name.

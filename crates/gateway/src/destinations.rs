@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use talaria_agent::{AsksFirst, Destination};
-use talaria_model::{Address, KnownBy, Outbound, Sender, SenderId, Standing};
+use talaria_model::{Address, KnownBy, Outbound, RoleId, Sender, SenderId};
 use talaria_session::{Event, SessionKey};
 
 use crate::shared::Shared;
@@ -14,10 +14,10 @@ pub(crate) fn of(
     shared: &Shared,
     from: &Sender,
     at: &Address,
-    standing: Standing,
+    role: Option<&RoleId>,
 ) -> Vec<Destination> {
     let Some(account) = shared.accounts.get(&at.account) else { return Vec::new() };
-    let authority = account.authority_in(from, at, standing);
+    let authority = account.authority_in(from, at, role);
     let named = shared.steward.destinations();
     // A home goes by the name of its account, unless the operator has given that name to another chat.
     let homes = shared.steward.homes().into_iter().map(|home| Destination {

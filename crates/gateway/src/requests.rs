@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use talaria_model::{
-    AccountId, Address, ChatKind, Entry, EntryBody, Message, Sender, Seq, SessionId, Standing,
+    AccountId, Address, ChatKind, Entry, EntryBody, Message, RoleId, Sender, Seq, SessionId,
     Timestamp,
 };
 use talaria_session::pairing::{Code, Issuer};
@@ -45,8 +45,8 @@ pub(crate) struct Asking {
     pub(crate) owner: Owner,
     pub(crate) seq: Seq,
     pub(crate) from: Sender,
-    /// What the platform itself said of their rights.
-    pub(crate) standing: Standing,
+    /// A role of theirs, for which the platform vouches.
+    pub(crate) role: Option<RoleId>,
     pub(crate) at: Address,
     pub(crate) request: Request,
 }
@@ -94,9 +94,9 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
             Ok(whole) => Told::Model(whole),
             Err(refusal) => Told::Text(refusal),
         },
-        Request::Left { said, standing } => {
+        Request::Left { said } => {
             let now = shared.clock.now();
-            let tab = Tab::at(shared, &asking.from, &asking.at, *standing, rules, now);
+            let tab = Tab::at(shared, &asking.from, &asking.at, asking.role.as_ref(), rules, now);
             Told::Text(format!("{said}{}", tab.left(shared).await?))
         }
         Request::Recall { from, upto } => {
@@ -166,7 +166,7 @@ async fn pair(
     let name = who_asks(asking);
     // On the account that it is about, it is somebody whom the account has made an administrator.
     let admin = (asking.at.account == account.id)
-        .then(|| Issuer { sender: asking.from.id.clone(), standing: asking.standing });
+        .then(|| Issuer { sender: asking.from.id.clone(), role: asking.role.clone() });
     let done = pairing::wish(shared, &account, wish, Wisher { name: &name, admin }).await;
     let code = match &done {
         Ok(Paired::Code(code)) => Some(code.clone()),

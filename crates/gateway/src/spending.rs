@@ -6,9 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use talaria_model::{
-    Address, AgentEvent, Failure, Sender, Standing, Timestamp, TurnId, Used, Word,
-};
+use talaria_model::{Address, AgentEvent, Failure, RoleId, Sender, Timestamp, TurnId, Used, Word};
 use talaria_session::budget::{Bounds, Budget, BudgetOf, Day, Need, Payer, Spent, begins_anew};
 use talaria_session::{Authority, Effect, Event, Rules, Session, TurnInHand};
 use talaria_store::{Spending, StoreError};
@@ -60,7 +58,7 @@ impl Tab {
     /// Of a turn, by what its person may do at this moment.
     fn of(shared: &Shared, session: &Session, hand: &TurnInHand, now: Timestamp) -> Self {
         let rules = shared.rules_for(&session.key);
-        Self::at(shared, &hand.from, &hand.to, hand.standing, rules, now)
+        Self::at(shared, &hand.from, &hand.to, hand.role.as_ref(), rules, now)
     }
 
     /// Of somebody in a chat.
@@ -68,14 +66,14 @@ impl Tab {
         shared: &Shared,
         from: &Sender,
         to: &Address,
-        standing: Standing,
+        role: Option<&RoleId>,
         rules: Arc<Rules>,
         now: Timestamp,
     ) -> Self {
         // One that is taken out for a moment has the budgets that it had.
         let account = shared.accounts.known(&to.account);
-        let by = account
-            .map_or_else(Authority::none, |account| account.authority_in(from, to, standing));
+        let by =
+            account.map_or_else(Authority::none, |account| account.authority_in(from, to, role));
         let own = match &by.person {
             Some(person) => Payer::Person(person.name.clone()),
             None => Payer::Sender(to.account.clone(), from.lasting().clone()),

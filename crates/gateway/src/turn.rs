@@ -9,7 +9,7 @@ use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, 
 use talaria_clock::Sleep;
 use talaria_model::{
     Address, AgentEvent, Approver, ChatKind, Cost, Digest, EarlierYes, Entry, Failure, Lasting,
-    OutboundId, Progress, Sender, SenderId, Sending, Standing, TurnId, Usage, Used, Word,
+    OutboundId, Progress, RoleId, Sender, SenderId, Sending, TurnId, Usage, Used, Word,
 };
 use talaria_session::{Approvers, Deed, Person, SessionKey, Start, Unsaid, Whose};
 use talaria_store::{MOST_GRANTS, StoreError};
@@ -361,14 +361,14 @@ impl InProgress {
     /// has none.
     fn permitted(&self) -> Permitted {
         let shared = self.shared.clone();
-        let Start { from, to, standing, .. } = &self.start;
-        let (from, to, standing) = (from.clone(), to.clone(), *standing);
+        let Start { from, to, role, .. } = &self.start;
+        let (from, to, role) = (from.clone(), to.clone(), role.clone());
         let elsewhere = self.elsewhere();
         Permitted::by(move |tool| {
             // On an account that is taken out, nobody has any: it may have been for what was done in its name.
             let account = shared.accounts.get(&to.account);
             let by_role = account.is_some_and(|account| {
-                let by = account.authority_in(&from, &to, standing);
+                let by = account.authority_in(&from, &to, role.as_ref());
                 let by_role = by.person.as_ref().is_none_or(|person| person.may_use(tool));
                 by.may(Deed::Speak) && by_role
             });
@@ -379,9 +379,9 @@ impl InProgress {
     /// Where messages may be sent for the one who is answered, looked up whenever one is.
     fn elsewhere(&self) -> Elsewhere {
         let shared = self.shared.clone();
-        let Start { from, to, standing, .. } = &self.start;
-        let (from, to, standing) = (from.clone(), to.clone(), *standing);
-        Elsewhere::by(move || crate::destinations::of(&shared, &from, &to, standing))
+        let Start { from, to, role, .. } = &self.start;
+        let (from, to, role) = (from.clone(), to.clone(), role.clone());
+        Elsewhere::by(move || crate::destinations::of(&shared, &from, &to, role.as_ref()))
     }
 
     async fn read_history(&self) -> Vec<Entry> {
@@ -472,8 +472,8 @@ impl InProgress {
 
     /// Whether somebody's yes to what is asked for here counts at this moment.
     fn may_approve(&self, who: &SenderId) -> bool {
-        let Start { from, to, standing, .. } = &self.start;
-        may_approve(&self.shared, &self.lane.key, who, (from, to, *standing))
+        let Start { from, to, role, .. } = &self.start;
+        may_approve(&self.shared, &self.lane.key, who, (from, to, role.as_ref()))
     }
 
     /// Whether all of these go where they may. Whatever an agent believes, nothing else leaves.
@@ -505,17 +505,17 @@ pub(crate) fn may_approve(
     shared: &Shared,
     key: &SessionKey,
     who: &SenderId,
-    (from, to, standing): (&Sender, &Address, Standing),
+    (from, to, role): (&Sender, &Address, Option<&RoleId>),
 ) -> bool {
-    // What the platform says of a role was said of the one who is answered.
-    let (whose, standing) = match *who == from.id {
-        true => (Whose::Own, standing),
-        false => (Whose::Anothers, Standing::Unknown),
+    // The platform vouches for the role of the one who is answered.
+    let (whose, role) = match *who == from.id {
+        true => (Whose::Own, role),
+        false => (Whose::Anothers, None),
     };
     let by = shared.rules_for(key).approvals.by;
     shared.accounts.get(&to.account).is_some_and(|account| {
         let who = Sender::new(who.clone());
-        account.authority_in(&who, to, standing).may(Deed::Approve(whose, by))
+        account.authority_in(&who, to, role).may(Deed::Approve(whose, by))
     })
 }
 

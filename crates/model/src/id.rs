@@ -100,6 +100,11 @@ text_id!(
     SenderId
 );
 text_id!(
+    /// A role that people have on a platform, as an account there names it. The configuration's own roles
+    /// are another thing.
+    RoleId
+);
+text_id!(
     /// A message, as its platform names it.
     MessageId
 );

@@ -42,8 +42,8 @@ pub use effort::{Effort, UnknownEffort};
 pub use entry::{Because, Entry, EntryBody, Extent, Question, ToolCall, Usage};
 pub use file::{FileRef, Shown};
 pub use id::{
-    AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, SenderId,
-    Seq, SessionId, ThreadId, TurnId,
+    AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, RoleId,
+    SenderId, Seq, SessionId, ThreadId, TurnId,
 };
 pub use inbound::{
     Addressed, Aim, Author, Edition, Inbound, InboundKind, Message, Overheard, Quote, Scrutiny,
@@ -55,7 +55,7 @@ pub use proxy::{Proxy, ProxyError};
 pub use reach::Reach;
 pub use redact::Redactor;
 pub use secret::Secret;
-pub use source::{Below, KnownBy, Source, Standing};
+pub use source::{Below, KnownBy, Source};
 pub use time::Timestamp;
 pub use turn::{AgentEvent, Answer, Attended, Failure, Sending, Steer, Task, Word, Work};
 pub use voice::{Transcript, Understood};

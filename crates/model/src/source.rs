@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ChatId;
+use crate::{ChatId, RoleId};
 
 /// Describes the place an event came from. Nothing here decides where an answer goes: that is the
 /// address alone. All of it may be missing.
@@ -34,9 +34,10 @@ pub struct Source {
     /// What tells this direct chat from others.
     #[serde(skip_serializing_if = "KnownBy::is_chat")]
     pub known_by: KnownBy,
-    /// What the platform itself says of the sender's rights.
-    #[serde(skip_serializing_if = "Standing::is_unknown")]
-    pub standing: Standing,
+    /// A role of the sender's, for which the platform vouches. It counts where the account names it, at the
+    /// moment at which it is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<RoleId>,
 }
 
 impl Source {
@@ -72,22 +73,5 @@ pub enum KnownBy {
 impl KnownBy {
     fn is_chat(&self) -> bool {
         *self == Self::Chat
-    }
-}
-
-/// What a platform itself says of a sender's rights.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Nothing.
-    #[default]
-    Unknown,
-    /// The sender has a role that the account lets in.
-    ByRole,
-}
-
-impl Standing {
-    fn is_unknown(&self) -> bool {
-        *self == Self::Unknown
     }
 }

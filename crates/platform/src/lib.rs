@@ -26,6 +26,6 @@ pub use ports::{
     Archive, ArchiveError, ByteStream, Conversation, FileError, FileStore, Hit, Ports, Recorded,
 };
 pub use registration::{
-    Account, Ask, Bursts, Checked, Identity, Need, Platform, Registration, Secrecy, Senders,
+    Account, Ask, Bursts, Checked, Identity, Need, Platform, Registration, Roles, Secrecy, Senders,
     SettingsError, Spec, Startup, Surface,
 };

@@ -1,5 +1,6 @@
 //! How a platform is declared, once, for the loader, the schema, the documentation and the gateway.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use talaria_clock::Clock;
-use talaria_model::{Capabilities, ChatKind, Ids, Secret};
+use talaria_model::{Capabilities, ChatKind, Ids, RoleId, Secret};
 
 use crate::{ConnectError, Link, MenuItem, Ports};
 
@@ -24,6 +25,13 @@ pub trait Platform: 'static {
 
     /// What an account with these settings can do in a kind of chat.
     fn capabilities(settings: &Self::Settings, chat: ChatKind) -> Capabilities;
+
+    /// Whom the settings let in by what they are on the platform. Such a role counts only as long as it is
+    /// named here, however it was named when something was said.
+    fn roles(settings: &Self::Settings) -> Roles {
+        let _ = settings;
+        Roles::default()
+    }
 
     /// What is wrong with settings that can be read, as far as that can be told without asking anybody.
     /// An account with such settings is not opened, so `connect` never sees them.
@@ -172,13 +180,20 @@ pub struct Senders {
     pub like: &'static str,
     /// Whether something can be one.
     pub fit: fn(&str) -> bool,
-    /// Settings that let people in, too, such as a list of roles.
-    pub also_by: &'static [&'static str],
 }
 
 impl Senders {
     /// They look like anything.
-    pub const ANY: Self = Self { like: "alice", fit: |_| true, also_by: &[] };
+    pub const ANY: Self = Self { like: "alice", fit: |_| true };
+}
+
+/// The roles on a platform whose people an account lets in, as `Source::role` names them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// In direct chats.
+    pub direct: BTreeSet<RoleId>,
+    /// In every other chat.
+    pub group: BTreeSet<RoleId>,
 }
 
 /// Who the senders on a platform are known to be.
@@ -299,6 +314,8 @@ pub struct Account {
     pub spec: Spec,
     /// What the platform knows it by, where two connections with the same one would disturb each other.
     pub credential: Option<Secret>,
+    /// Whom it lets in by what they are on the platform.
+    pub roles: Roles,
     abilities: [Capabilities; ChatKind::ALL.len()],
     connect: Connect,
     check: Check,
@@ -325,7 +342,15 @@ impl Account {
         let abilities = [capabilities; ChatKind::ALL.len()];
         let manifest: Manifest = Arc::new(|_| None);
         let connect: Connect = Arc::new(connect);
-        Self { spec, credential: None, abilities, connect, check, manifest }
+        Self {
+            spec,
+            credential: None,
+            roles: Roles::default(),
+            abilities,
+            connect,
+            check,
+            manifest,
+        }
     }
 
     /// The same account, which can do something else in some kinds of chats.
@@ -387,6 +412,7 @@ fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
     P::validate(&settings)?;
     let abilities = ChatKind::ALL.map(|chat| P::capabilities(&settings, chat));
     let credential = P::credential(&settings);
+    let roles = P::roles(&settings);
     let checked = settings.clone();
     let check =
         move |clock| -> BoxFuture<'static, _> { Box::pin(P::check(checked.clone(), clock)) };
@@ -397,6 +423,7 @@ fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
     Ok(Account {
         spec: P::SPEC,
         credential,
+        roles,
         abilities,
         connect: Arc::new(connect),
         check: Arc::new(check),

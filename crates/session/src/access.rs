@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use talaria_model::{ChatKind, Inbound, Sender, SenderId, SenderKind, Standing};
+use talaria_model::{ChatKind, Inbound, RoleId, Sender, SenderId, SenderKind};
 
 use crate::budget::{Bounds, Budget, Budgets};
 use crate::command::{QuickCommand, Who};
@@ -44,6 +44,8 @@ pub struct RoomRules {
     pub policy: Policy,
     /// Who is heard only here.
     pub listed: BTreeSet<SenderId>,
+    /// The roles on the platform whose people are heard here.
+    pub roles: BTreeSet<RoleId>,
     /// Who may give which command.
     pub tiers: Arc<Tiers>,
 }
@@ -114,8 +116,8 @@ impl Room {
 pub struct Caller<'a> {
     /// By the id that never changes. Nothing else of a sender counts.
     pub sender: &'a Sender,
-    /// What the platform itself says of their rights.
-    pub standing: Standing,
+    /// A role of theirs, for which the platform vouches.
+    pub role: Option<&'a RoleId>,
     /// Where.
     pub room: Room,
     /// Whether they were let in by pairing, and where.
@@ -127,7 +129,7 @@ impl<'a> Caller<'a> {
     pub fn of(inbound: &'a Inbound, grant: Option<Reach>) -> Self {
         Self {
             sender: &inbound.from,
-            standing: inbound.source.standing,
+            role: inbound.source.role.as_ref(),
             room: Room::of(inbound.to.chat.kind),
             grant,
         }
@@ -676,7 +678,7 @@ impl Access {
                     (Footing::Listed, Rule::List)
                 } else if here.listed.contains(id) {
                     (Footing::Listed, Rule::RoomList)
-                } else if caller.standing == Standing::ByRole {
+                } else if caller.role.is_some_and(|role| here.roles.contains(role)) {
                     (Footing::Listed, Rule::Role)
                 } else if self.general.contains(id) {
                     (Footing::Listed, Rule::General)

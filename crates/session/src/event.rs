@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use talaria_model::{
     AccountId, Address, AgentEvent, Attended, CallId, Consent, Content, Cost, Digest, EarlierYes,
     Effort, Entry, FileRef, Grant, Inbound, Message, MessageId, Outbound, OutboundId, Question,
-    Sender, SenderId, Seq, SessionId, Standing, Task, Timestamp, TurnId, Usage, Word,
+    RoleId, Sender, SenderId, Seq, SessionId, Task, Timestamp, TurnId, Usage, Word,
 };
 
 use crate::life::{ResetReason, ResumeReason};
@@ -234,8 +234,8 @@ pub enum Effect {
         seq: Seq,
         /// In whose name.
         from: Sender,
-        /// What the platform itself said of their rights.
-        standing: Standing,
+        /// A role of theirs, for which the platform vouches.
+        role: Option<RoleId>,
         /// Where.
         at: Address,
         /// What.
@@ -287,8 +287,8 @@ pub struct Start {
     pub task: Task,
     /// Who is asking.
     pub from: Sender,
-    /// What the platform itself said of their rights.
-    pub standing: Standing,
+    /// A role of theirs, for which the platform vouches.
+    pub role: Option<RoleId>,
     /// Where.
     pub to: Address,
     /// The message that began it, where its platform names it.
@@ -337,9 +337,6 @@ pub enum Request {
     Left {
         /// What.
         said: String,
-        /// What the platform itself said of their rights.
-        #[serde(default, skip_serializing_if = "crate::session::is_unknown")]
-        standing: Standing,
     },
     /// The last entries of this life.
     History {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
-use talaria_model::{Address, Sender, SenderId, Standing, Timestamp, WITHHELD};
+use talaria_model::{Address, RoleId, Sender, SenderId, Timestamp, WITHHELD};
 
 use crate::access::{Reach, Strangers};
 
@@ -213,9 +213,9 @@ pub struct Issued {
 pub struct Issuer {
     /// Who.
     pub sender: SenderId,
-    /// What the platform itself said of their rights.
-    #[serde(default, skip_serializing_if = "crate::session::is_unknown")]
-    pub standing: Standing,
+    /// A role of theirs, for which the platform vouches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<RoleId>,
 }
 
 /// Somebody who was let in.

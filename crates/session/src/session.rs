@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use talaria_model::{
     Address, Answer, CallId, Cost, Digest, Effort, FileRef, Message, MessageId, OutboundId,
-    Overheard, Question, Sender, SenderId, Seq, SessionId, Source, Standing, Task, Timestamp,
-    TurnId, Usage, Work,
+    Overheard, Question, RoleId, Sender, SenderId, Seq, SessionId, Source, Task, Timestamp, TurnId,
+    Usage, Work,
 };
 
 use crate::event::{Past, Request};
@@ -128,10 +128,6 @@ pub struct ApprovedHere {
     pub by: SenderId,
 }
 
-pub(crate) fn is_unknown(standing: &Standing) -> bool {
-    *standing == Standing::Unknown
-}
-
 pub(crate) fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -238,9 +234,9 @@ pub struct TurnInHand {
     pub task: Task,
     /// Who asked.
     pub from: Sender,
-    /// What the platform itself said of their rights.
-    #[serde(default, skip_serializing_if = "is_unknown")]
-    pub standing: Standing,
+    /// A role of theirs, for which the platform vouches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<RoleId>,
     /// Where the answer goes.
     pub to: Address,
     /// The messages it answers.
@@ -344,9 +340,9 @@ pub struct Waiting {
     pub from: Sender,
     /// Where.
     pub to: Address,
-    /// What the platform itself said of their rights.
-    #[serde(default, skip_serializing_if = "is_unknown")]
-    pub standing: Standing,
+    /// A role of theirs, for which the platform vouches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<RoleId>,
     /// What.
     pub message: Message,
     /// Whether it may share a turn.
@@ -380,9 +376,9 @@ pub struct Asked {
     pub seq: Seq,
     /// Who.
     pub from: Sender,
-    /// What the platform itself said of their rights.
-    #[serde(default, skip_serializing_if = "is_unknown")]
-    pub standing: Standing,
+    /// A role of theirs, for which the platform vouches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<RoleId>,
     /// Where the answer goes.
     pub to: Address,
     /// What for.

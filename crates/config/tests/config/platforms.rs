@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use talaria_model::{Capabilities, ChatKind, Ids, Secret};
+use talaria_model::{Capabilities, ChatKind, Ids, RoleId, Secret};
 use talaria_platform::{
-    Ask, Bursts, ConnectError, Identity, Link, Need, Platform, Ports, Registration, Secrecy,
+    Ask, Bursts, ConnectError, Identity, Link, Need, Platform, Ports, Registration, Roles, Secrecy,
     Senders, SettingsError, Spec, Startup,
 };
 
@@ -116,11 +116,15 @@ impl Platform for Pigeon {
         label: "Carrier pigeon",
         about: "Birds that carry messages.",
         identity: Identity::Anyone,
-        senders: Senders { like: "alice", fit: |id| !id.contains('@'), also_by: &["roofs"] },
+        senders: Senders { like: "alice", fit: |id| !id.contains('@') },
         startup: Startup::Configured,
         ..SPEC
     };
     type Settings = PigeonSettings;
+    fn roles(settings: &PigeonSettings) -> Roles {
+        let group = settings.roofs.iter().filter_map(|roof| RoleId::new(roof.name.as_str()).ok());
+        Roles { group: group.collect(), ..Roles::default() }
+    }
     fn capabilities(settings: &PigeonSettings, _: ChatKind) -> Capabilities {
         let looks = match &settings.route {
             Route::Sight { looks } => u32::from(*looks),

@@ -1,6 +1,6 @@
 //! What can be said of an event before a session hears it.
 
-use talaria_model::{Address, EarlierYes, Inbound, Sender, Seq, Standing};
+use talaria_model::{Address, EarlierYes, Inbound, RoleId, Sender, Seq};
 use talaria_session::{Authority, Deed, Effect, Ended, Event, Session};
 
 use crate::shared::Shared;
@@ -27,12 +27,12 @@ fn unheard(
     shared: &Shared,
     from: &Sender,
     to: &Address,
-    standing: Standing,
+    role: Option<&RoleId>,
 ) -> Option<&'static str> {
     // One that is taken out for a moment hears whom it heard.
     match shared.accounts.known(&to.account) {
         Some(account) => {
-            let by = account.authority_in(from, to, standing);
+            let by = account.authority_in(from, to, role);
             (!by.may(Deed::Speak)).then(|| by.rule.reason())
         }
         None => Some(GONE),
@@ -43,11 +43,11 @@ fn unheard(
 /// moment.
 pub(super) fn restarted(shared: &Shared, session: Option<&Session>, ended: Ended) -> Event {
     let hand = session.and_then(Session::hand);
-    let unheard = hand.and_then(|hand| unheard(shared, &hand.from, &hand.to, hand.standing));
+    let unheard = hand.and_then(|hand| unheard(shared, &hand.from, &hand.to, hand.role.as_ref()));
     let yes = session.zip(hand).is_some_and(|(session, hand)| {
         let answered = hand.answered.as_ref().and_then(|answered| answered.by.as_ref());
         answered.is_some_and(|by| {
-            may_approve(shared, &session.key, by, (&hand.from, &hand.to, hand.standing))
+            may_approve(shared, &session.key, by, (&hand.from, &hand.to, hand.role.as_ref()))
         })
     });
     let yes = if yes { EarlierYes::Counts } else { EarlierYes::CountsNot };
@@ -59,9 +59,10 @@ pub(super) fn barred(shared: &Shared, session: &Session) -> Option<Event> {
     let asked = session
         .asked
         .iter()
-        .map(|asked| (asked.seq, unheard(shared, &asked.from, &asked.to, asked.standing)));
+        .map(|asked| (asked.seq, unheard(shared, &asked.from, &asked.to, asked.role.as_ref())));
     let steers = session.hand().into_iter().flat_map(|hand| &hand.steers);
-    let said = steers.map(|said| (said.seq, unheard(shared, &said.from, &said.to, said.standing)));
+    let said =
+        steers.map(|said| (said.seq, unheard(shared, &said.from, &said.to, said.role.as_ref())));
     let mut why = GONE;
     let mut rows = Vec::new();
     for (seq, unheard) in asked.chain(said) {
@@ -78,7 +79,7 @@ pub(super) fn begins_unheard(shared: &Shared, before: &Session, effects: &[Effec
     effects.iter().any(|effect| match effect {
         Effect::Start(start) => {
             let goes_on = before.hand().is_some_and(|hand| hand.turn == start.turn);
-            !goes_on && unheard(shared, &start.from, &start.to, start.standing).is_some()
+            !goes_on && unheard(shared, &start.from, &start.to, start.role.as_ref()).is_some()
         }
         _ => false,
     })

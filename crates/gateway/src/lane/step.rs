@@ -4,8 +4,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use talaria_model::{
-    Address, AgentEvent, Cost, Entry, Failure, Outbound, OutboundId, Sender, Seq, SessionId,
-    Standing, TurnId, Usage,
+    Address, AgentEvent, Cost, Entry, Failure, Outbound, OutboundId, RoleId, Sender, Seq,
+    SessionId, TurnId, Usage,
 };
 use talaria_session::{Effect, Event, Phase, Request, Session, Start, TurnInHand, Unsaid};
 use talaria_store::{Commit, Owner, StoreError};
@@ -284,8 +284,8 @@ impl Driver {
                     crate::lanes::tell(&self.shared, to, Event::Passed(passed));
                 }
                 Effect::Send(outbound) => crate::destinations::tell(&self.shared, outbound),
-                Effect::Ask { seq, from, standing, at, request } => {
-                    self.ask(seq, from, standing, at, request);
+                Effect::Ask { seq, from, role, at, request } => {
+                    self.ask(seq, from, role, at, request);
                 }
                 Effect::Take(_)
                 | Effect::Bind { .. }
@@ -320,7 +320,7 @@ impl Driver {
         })
     }
 
-    fn ask(&self, seq: Seq, from: Sender, standing: Standing, at: Address, request: Request) {
+    fn ask(&self, seq: Seq, from: Sender, role: Option<RoleId>, at: Address, request: Request) {
         let Some(session) = &self.session else { return };
         let asking = Asking {
             key: session.key.clone(),
@@ -328,7 +328,7 @@ impl Driver {
             owner: Owner::of(session),
             seq,
             from,
-            standing,
+            role,
             at,
             request,
         };

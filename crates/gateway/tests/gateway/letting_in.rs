@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_gateway::{PairError, Paired};
-use talaria_model::{AccountId, ChoiceId, InboundKind, Message, Sender, SenderId, SenderKind};
+use talaria_model::{
+    AccountId, ChoiceId, EventId, Inbound, InboundKind, Message, RoleId, Sender, SenderId,
+    SenderKind, Source,
+};
 use talaria_session::pairing::{Refusal, TypedCode};
 use talaria_session::{
     Access, Bots, Busy, Gate, Mention, PairWish, Reach, RoomRules, Strangers, Tiers,
@@ -417,6 +420,48 @@ fn what_an_earlier_run_left_in_hand_does_not_begin_for_who_is_not_heard_any_more
             }
             let counts = life.disk.counts().await.expect("reads");
             assert_eq!((counts.turns_in_hand, counts.unread), (0, 0), "{leaves:?}: {counts:?}");
+        });
+    }
+}
+
+#[test]
+fn a_role_that_is_not_named_any_more_lets_nobody_go_on() {
+    let cooks = || [RoleId::literal("cooks")].into();
+    let by_role = |roles| Access {
+        direct: RoomRules { roles, ..RoomRules::default() },
+        ..Access::only([SenderId::literal("alice")])
+    };
+    for (named_now, answers) in [(cooks(), 2), ([RoleId::literal("waiters")].into(), 0)] {
+        let (agent, gate) = patient();
+        let mut world = World::new(SIMPLE).with_agent(agent);
+        world.rules.busy = Busy::Queue;
+        world.rules.acks = talaria_session::Acks::Never;
+        world.accounts[0].1 = by_role(cooks());
+        world.live(async |life| {
+            for (id, text) in [("e1", "one"), ("e2", "two")] {
+                life.vendor.deliver(Inbound {
+                    id: EventId::literal(id),
+                    at: life.now(),
+                    from: Sender::new(SenderId::literal("carla")),
+                    to: life.vendor.dm("c"),
+                    source: Source { role: cooks().pop_first(), ..Source::default() },
+                    kind: InboundKind::Said(Message {
+                        text: text.to_owned(),
+                        ..Message::default()
+                    }),
+                });
+            }
+            life.until("both are heard", |vendor| vendor.is_heard()).await;
+            life.pass_seconds(1).await;
+            assert_eq!(life.disk.counts().await.expect("reads").turns_in_hand, 1);
+        });
+        world.accounts[0].1 = by_role(named_now);
+        gate.add_permits(10);
+        world.live(async |life| {
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("c").len(), answers);
+            let counts = life.disk.counts().await.expect("reads");
+            assert_eq!((counts.denied, counts.turns_in_hand), (2 - answers as u64, 0));
         });
     }
 }

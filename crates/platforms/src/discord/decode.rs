@@ -2,7 +2,7 @@
 
 use talaria_model::{
     AccountId, Address, Addressed, Author, Chat, ChatKind, ChoiceId, EventId, Inbound, InboundKind,
-    Media, MediaKind, Message, Quote, Sender, SenderKind, Source, Standing, Timestamp,
+    Media, MediaKind, Message, Quote, Sender, SenderKind, Source, Timestamp,
 };
 
 use super::api;
@@ -321,13 +321,9 @@ impl Reader<'_> {
             topic: place.topic.clone(),
             parent: parent.map(Snowflake::chat),
             space: place.guild.map(|guild| guild.to_string()),
-            standing: self.standing(roles),
+            role: self.settings.vouched(place.guild, roles),
             ..Source::default()
         }
-    }
-
-    fn standing(&self, roles: &[Snowflake]) -> Standing {
-        if self.settings.lets_in(roles) { Standing::ByRole } else { Standing::Unknown }
     }
 
     fn quote(&self, quoted: &api::Message, place: &Place) -> Quote {
@@ -405,7 +401,7 @@ impl Reader<'_> {
             topic: place.topic.clone(),
             parent: place.parent.map(Snowflake::chat),
             space: place.guild.map(|guild| guild.to_string()),
-            standing: self.standing(&roles),
+            role: self.settings.vouched(place.guild, &roles),
             ..Source::default()
         };
         Some(Inbound {

@@ -41,7 +41,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Pulse,
-    Secrecy, Senders, SettingsError, Spec, Startup,
+    Roles, Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
 pub use settings::{Mentions, Missed, Settings, Syncing};
@@ -64,7 +64,6 @@ const PERMISSIONS: u64 = 70_677_981_940_800;
 const SENDERS: Senders = Senders {
     like: "198622483471925248",
     fit: |id| (17..=20).contains(&id.len()) && id.bytes().all(|digit| digit.is_ascii_digit()),
-    also_by: &["allowed_roles"],
 };
 
 /// The platform.
@@ -155,6 +154,10 @@ impl Platform for Discord {
             remarks.push(format!("Discord recommends {} shards; see `shard`.", gateway.shards));
         }
         Ok(Checked { name: Some(us.name()), remarks })
+    }
+
+    fn roles(settings: &Settings) -> Roles {
+        settings.roles()
     }
 
     fn credential(settings: &Settings) -> Option<Secret> {

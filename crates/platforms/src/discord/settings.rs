@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talaria_model::{Proxy, Secret};
-use talaria_platform::SettingsError;
+use talaria_model::{Proxy, RoleId, Secret};
+use talaria_platform::{Roles, SettingsError};
 
 use super::snowflake::Snowflake;
 
@@ -211,10 +211,29 @@ impl Settings {
         address("base_url", &self.base_url, "https://discord.com/api/v10")
     }
 
-    /// Whether one of these roles lets somebody in.
-    pub(crate) fn lets_in(&self, roles: &[Snowflake]) -> bool {
-        let mut allowed = self.allowed_roles.iter().filter_map(|role| Snowflake::parse(role));
-        allowed.any(|role| roles.contains(&role))
+    /// Whom it lets in by their roles.
+    pub(crate) fn roles(&self) -> Roles {
+        Roles {
+            direct: self.allowed_roles().filter_map(|role| self.direct_role(role)).collect(),
+            group: self.allowed_roles().map(Snowflake::role).collect(),
+        }
+    }
+
+    /// The first of somebody's roles that lets them in, in a guild or in a direct chat.
+    pub(crate) fn vouched(&self, guild: Option<Snowflake>, roles: &[Snowflake]) -> Option<RoleId> {
+        let role = self.allowed_roles().find(|role| roles.contains(role))?;
+        if guild.is_some() { Some(role.role()) } else { self.direct_role(role) }
+    }
+
+    fn allowed_roles(&self) -> impl Iterator<Item = Snowflake> {
+        self.allowed_roles.iter().filter_map(|role| Snowflake::parse(role))
+    }
+
+    /// A role as it counts in direct chats. The guild is in it: who names another one there believes what that
+    /// one says, and nothing that the earlier one has said.
+    fn direct_role(&self, role: Snowflake) -> Option<RoleId> {
+        let guild = self.dm_role_auth_guild.as_deref().and_then(Snowflake::parse)?;
+        RoleId::new(format!("{guild}/{role}")).ok()
     }
 
     /// The prompt of the first of these places that has one.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use talaria_model::{ChatId, MessageId, SenderId, ThreadId, Timestamp};
+use talaria_model::{ChatId, MessageId, RoleId, SenderId, ThreadId, Timestamp};
 
 /// The first millisecond of 2015, from which Discord counts.
 const EPOCH: i64 = 1_420_070_400_000;
@@ -31,6 +31,10 @@ impl Snowflake {
 
     pub(crate) fn chat(self) -> ChatId {
         ChatId::new(self.to_string()).expect("digits are an id")
+    }
+
+    pub(crate) fn role(self) -> RoleId {
+        RoleId::new(self.to_string()).expect("digits are an id")
     }
 
     pub(crate) fn thread(self) -> ThreadId {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Address, Chat, ChatId, ChoiceId, EventId, IdError, Inbound, InboundKind, Message,
-    MessageId, Sender, SenderId, Source, Standing, ThreadId,
+    MessageId, Sender, SenderId, Source, ThreadId,
 };
 use talaria_platform::{Ack, Arrival, Arrivals, Batch, ConnectError, Cursor, LinkError, Ports};
 use tokio::io::AsyncWriteExt;
@@ -167,7 +167,7 @@ fn source(place: Place) -> Result<Source, IdError> {
         below: None,
         known_by,
         // Who is heard is for the account's list to say, not for a line that came over a socket.
-        standing: Standing::Unknown,
+        role: None,
     })
 }
 

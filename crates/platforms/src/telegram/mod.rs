@@ -77,11 +77,8 @@ const A_FIFTEENTH: Duration = Duration::from_secs(4);
 const BETWEEN_TWO: Duration = Duration::from_secs(1);
 
 /// People have numbers; channels and groups that speak have negative ones.
-const SENDERS: Senders = Senders {
-    like: "123456789",
-    fit: |id| id.parse::<i64>().is_ok_and(|number| number != 0),
-    also_by: &[],
-};
+const SENDERS: Senders =
+    Senders { like: "123456789", fit: |id| id.parse::<i64>().is_ok_and(|number| number != 0) };
 
 /// The platform.
 pub struct Telegram;

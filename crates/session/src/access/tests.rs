@@ -8,8 +8,12 @@ fn ids(names: &[&str]) -> BTreeSet<SenderId> {
     names.iter().map(|name| SenderId::new(*name).expect("an id")).collect()
 }
 
+fn roles(names: &[&str]) -> BTreeSet<RoleId> {
+    names.iter().map(|name| RoleId::new(*name).expect("an id")).collect()
+}
+
 fn caller(sender: &Sender, room: Room) -> Caller<'_> {
-    Caller { sender, standing: Standing::Unknown, room, grant: None }
+    Caller { sender, role: None, room, grant: None }
 }
 
 fn stands(access: &Access, name: &str, room: Room) -> (Footing, Rule) {
@@ -119,10 +123,17 @@ fn whoever_is_heard_stops_their_own_turn_and_another_s_only_by_the_command() {
 fn a_role_is_what_the_platform_says_and_not_a_name() {
     let mut hello = said("mallory", "hello");
     hello.from.name = Some("ann".into());
-    let access = Access::only(ids(&["ann"]));
+    let mut access = Access::only(ids(&["ann"]));
+    access.direct.roles = roles(&["cooks"]);
     assert_eq!(access.footing(Caller::of(&hello, None)).0, Footing::Stranger);
-    hello.source.standing = Standing::ByRole;
+    hello.source.role = Some(RoleId::literal("cooks"));
     assert_eq!(access.footing(Caller::of(&hello, None)), (Footing::Admin, Rule::Role));
+    // It counts as long as the account names it, and where it does.
+    hello.to.chat.kind = ChatKind::Group;
+    assert_eq!(access.footing(Caller::of(&hello, None)).0, Footing::Stranger);
+    hello.to.chat.kind = ChatKind::Dm;
+    access.direct.roles = roles(&["waiters"]);
+    assert_eq!(access.footing(Caller::of(&hello, None)).0, Footing::Stranger);
 }
 
 #[test]
@@ -419,10 +430,13 @@ fn some_ids() -> impl Strategy<Value = BTreeSet<SenderId>> {
 fn some_rules() -> impl Strategy<Value = RoomRules> {
     let policy = prop::sample::select(vec![Policy::Open, Policy::Named, Policy::Disabled]);
     let unnamed = prop::sample::select(vec![Unnamed::Listed, Unnamed::Everyone]);
-    (policy, some_ids(), some_ids(), unnamed).prop_map(|(policy, listed, admins, unnamed)| {
-        let tiers = Arc::new(Tiers { admins, unnamed, ..Tiers::default() });
-        RoomRules { policy, listed, tiers }
-    })
+    let named = prop::sample::subsequence(vec!["cooks", "waiters"], 0..=2);
+    (policy, some_ids(), named, some_ids(), unnamed).prop_map(
+        |(policy, listed, named, admins, unnamed)| {
+            let tiers = Arc::new(Tiers { admins, unnamed, ..Tiers::default() });
+            RoomRules { policy, listed, roles: roles(&named), tiers }
+        },
+    )
 }
 
 fn some_access() -> impl Strategy<Value = Access> {
@@ -441,6 +455,10 @@ fn some_access() -> impl Strategy<Value = Access> {
     )
 }
 
+fn some_role() -> impl Strategy<Value = Option<RoleId>> {
+    prop::option::of(prop::sample::select(["cooks", "waiters"].map(RoleId::literal).to_vec()))
+}
+
 fn some_grant() -> impl Strategy<Value = Option<Reach>> {
     prop::sample::select(vec![None, Some(Reach::Direct), Some(Reach::Everywhere)])
 }
@@ -450,7 +468,7 @@ proptest! {
     fn nobody_passes_without_an_explicit_grant(
         access in some_access(),
         who in prop::sample::select(PEOPLE[..3].to_vec()),
-        role in prop::sample::select(vec![Standing::Unknown, Standing::ByRole]),
+        role in some_role(),
         room in prop::sample::select(Room::ALL.to_vec()),
         grant in some_grant(),
         bot in any::<bool>(),
@@ -463,9 +481,9 @@ proptest! {
                 || access.listed.contains(&sender.id)
                 || access.general.contains(&sender.id)
                 || here.listed.contains(&sender.id)
-                || role == Standing::ByRole
+                || role.as_ref().is_some_and(|role| here.roles.contains(role))
                 || grant.is_some_and(|reach| room.is_within(reach)));
-        let caller = Caller { sender: &sender, standing: role, room, grant };
+        let caller = Caller { sender: &sender, role: role.as_ref(), room, grant };
         let authority = access.authority(caller);
         prop_assert_eq!(authority.may(Deed::Speak), granted);
         // Being an administrator lets nobody in.
@@ -473,7 +491,7 @@ proptest! {
         let named = access.listed.contains(&sender.id)
             || access.general.contains(&sender.id)
             || here.listed.contains(&sender.id)
-            || role == Standing::ByRole
+            || role.as_ref().is_some_and(|role| here.roles.contains(role))
             || here.tiers.admins.contains(&sender.id)
             || (here.tiers.admins.is_empty() && here.tiers.unnamed == Unnamed::Everyone);
         prop_assert!(!authority.is_admin() || named, "nobody becomes one by coming in");
@@ -499,14 +517,14 @@ proptest! {
     fn who_is_a_person_of_the_configuration_is_let_in_by_nothing_but_a_list(
         access in some_access(),
         who in prop::sample::select(PEOPLE[..3].to_vec()),
-        role in prop::sample::select(vec![Standing::Unknown, Standing::ByRole]),
+        role in some_role(),
         room in prop::sample::select(Room::ALL.to_vec()),
         grant in some_grant(),
         named in some_ids(),
         limit in prop::option::of(0_u64..3),
     ) {
         let sender = Sender::new(SenderId::literal(who));
-        let caller = Caller { sender: &sender, standing: role, room, grant };
+        let caller = Caller { sender: &sender, role: role.as_ref(), room, grant };
         let before = access.authority(caller);
         let budget = Budget { messages: limit, ..Budget::NONE };
         let all: Vec<&str> = crate::COMMANDS.iter().map(|spec| spec.name).collect();

@@ -76,10 +76,7 @@ impl Step<'_> {
                 let text = self.whoami(&said);
                 match self.by.bounds.is_none() {
                     true => self.reply(said, text),
-                    false => {
-                        let standing = said.standing;
-                        self.ask(said, Request::Left { said: text, standing });
-                    }
+                    false => self.ask(said, Request::Left { said: text }),
                 }
             }
             Command::Queue | Command::Steer | Command::Background | Command::Search

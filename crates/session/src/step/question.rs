@@ -2,7 +2,7 @@
 
 use talaria_model::{
     Aim, Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question,
-    Sender, SenderId, Seq, Standing, Word,
+    Sender, SenderId, Seq, Word,
 };
 
 use super::Step;
@@ -99,8 +99,7 @@ impl Step<'_> {
             Some(Choice { id: choice, label: text }) => {
                 let (to, message) =
                     (self.session.at.clone(), Message { text, ..Message::default() });
-                let standing = Standing::Unknown;
-                let said = Waiting { seq, from, to, standing, message, joins: Joins::Burst };
+                let said = Waiting { seq, from, to, role: None, message, joins: Joins::Burst };
                 match self.asked_to_approve().and_then(|approval| approval.verdict(&choice)) {
                     Some(verdict) => self.judge(said, verdict, String::new()),
                     None => self.answered(said, Answer::Chosen(choice)),

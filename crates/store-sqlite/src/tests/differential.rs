@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use talaria_model::{
     AccountId, Act, ChatId, Cost, Entry, EntryBody, FileId, FileRef, InboundKind, MessageId,
-    Receipt, Sender, SenderId, Seq, SessionId, Source, Standing, TurnId, Usage,
+    Receipt, Sender, SenderId, Seq, SessionId, Source, TurnId, Usage,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::pairing::{Chance, GuestBook};
@@ -219,7 +219,7 @@ fn commit(steps: &Steps, now: i64) -> Commit {
             seq: Seq(1),
             from: alice(),
             to: address(&key),
-            standing: Standing::Unknown,
+            role: None,
             message,
             joins: Joins::Burst,
         });

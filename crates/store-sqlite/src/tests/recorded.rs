@@ -14,7 +14,7 @@ use rusqlite::types::ValueRef;
 use talaria_model::{
     AccountId, Act, CallId, ChatId, ChatKind, Choice, ChoiceId, Cost, Digest, EntryBody, FileId,
     FileRef, Grant, InboundKind, MessageId, Question, Receipt, Sender, SenderId, Seq, SessionId,
-    Source, Standing, ThreadId, TurnId, Usage,
+    Source, ThreadId, TurnId, Usage,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::pairing::{Answer, Chance, GuestBook};
@@ -131,7 +131,7 @@ async fn live(store: &dyn Store) -> Asked {
                 seq: Seq(5),
                 from: alice(),
                 to: second.at.clone(),
-                standing: Standing::Unknown,
+                role: None,
                 message: Default::default(),
                 joins: Joins::Burst,
             }],

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use talaria_model::{
     CallId, Choice, ChoiceId, Cost, Entry, EntryBody, FileId, FileRef, Message, MessageId,
-    Question, Seq, SessionId, Shown, Standing, ToolCall, TurnId, Usage,
+    Question, RoleId, Seq, SessionId, Shown, ToolCall, TurnId, Usage,
 };
 use talaria_session::{Joins, Phase, SessionKey, Waiting};
 
@@ -17,9 +17,9 @@ use crate::{Commit, Counts, JournalState, Settlement, Store, StoreError};
 
 fn held(seq: u64, key: &SessionKey) -> Waiting {
     let message = Message { text: format!("held {seq}"), ..Message::default() };
-    let standing = Standing::ByRole;
+    let role = Some(RoleId::literal("cooks"));
     let (from, to) = (alice(), address(key));
-    Waiting { seq: Seq(seq), from, to, standing, message, joins: Joins::Nothing }
+    Waiting { seq: Seq(seq), from, to, role, message, joins: Joins::Nothing }
 }
 
 pub async fn a_session_comes_back_as_it_was_in_every_phase(harness: &dyn Harness) {

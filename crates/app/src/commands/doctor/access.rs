@@ -68,7 +68,7 @@ fn admins_without_a_name(
     }
     let access = &settings.access;
     match commands.unnamed {
-        AdminsUnlessNamed::Listed if access.vouches => {
+        AdminsUnlessNamed::Listed if !heard.roles.is_empty() => {
             Some("all who have a role that it lets in".to_owned())
         }
         AdminsUnlessNamed::Everyone => Some("all who are heard, by whatever rule,".to_owned()),

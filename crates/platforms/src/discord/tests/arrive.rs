@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use serde_json::{Value, json};
 use talaria_model::{
-    Addressed, Author, ChatKind, InboundKind, MediaKind, Overheard, SenderKind, Seq, Standing,
+    Addressed, Author, ChatKind, InboundKind, MediaKind, Overheard, RoleId, SenderKind, Seq,
 };
 use talaria_platform::{Committed, LinkError, Verdict};
 
@@ -239,14 +239,15 @@ async fn a_role_lets_people_in_where_they_have_it() {
     let mut bench =
         Bench::guild(json!({ "allowed_roles": ["901"], "dm_role_auth_guild": GUILD })).await;
     bench.vendor.tell("MESSAGE_CREATE", message(FIRST, GENERAL, "hi"));
-    assert_eq!(bench.event().await.source.standing, Standing::ByRole);
+    assert_eq!(bench.event().await.source.role, Some(RoleId::literal("901")));
     bench.vendor.truth().roles = vec!["901".into()];
     bench.vendor.tell("MESSAGE_CREATE", message(FIRST + 1, DM, "hi"));
-    assert_eq!(bench.event().await.source.standing, Standing::ByRole, "asked of the guild");
+    let asked_of_the_guild = RoleId::new(format!("{GUILD}/901")).unwrap();
+    assert_eq!(bench.event().await.source.role, Some(asked_of_the_guild));
     let mut other = message(FIRST + 2, GENERAL, "hi");
     other["member"]["roles"] = json!(["900"]);
     bench.vendor.tell("MESSAGE_CREATE", other);
-    assert_eq!(bench.event().await.source.standing, Standing::Unknown);
+    assert_eq!(bench.event().await.source.role, None);
 }
 
 #[tokio::test]
