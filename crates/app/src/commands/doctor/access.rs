@@ -116,7 +116,9 @@ mod tests {
             let id = AccountId::literal("discord");
             of_account(&id, &loaded.config().accounts[&id])
         };
-        let all = by_role("");
+        // A role counts in direct chats only where a guild is asked about it.
+        assert_eq!(by_role("").len(), 1);
+        let all = by_role(", dm_role_auth_guild: '41'");
         assert_eq!(all.len(), 2);
         assert!(all[0].text.contains("all who have a role that it lets in are administrators"));
         let ann = "['198622483471925248']";
