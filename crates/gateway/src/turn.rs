@@ -428,13 +428,16 @@ impl InProgress {
     }
 
     /// Whether whoever may approve what is asked for here can be here. Who is in a group nobody knows; in a direct
-    /// chat it is the one who is answered, and nobody else.
+    /// chat it is the one who is answered, and nobody else, and by `requester` it is they wherever they are.
     fn approver(&self) -> Approver {
         let Start { from, to, .. } = &self.start;
         let by = self.shared.rules_for(&self.lane.key).approvals.by;
-        match (by, to.chat.kind) {
-            (Approvers::Admins, ChatKind::Dm) if !self.may_approve(&from.id) => Approver::Absent,
-            (Approvers::Admins | Approvers::Requester | Approvers::Both, _) => Approver::MayBeThere,
+        let is_theirs_alone = to.chat.kind == ChatKind::Dm || by == Approvers::Requester;
+        // On an account that is taken out for a moment nobody may, until it is there again.
+        let is_here = self.shared.accounts.get(&to.account).is_some();
+        match is_theirs_alone && is_here && !self.may_approve(&from.id) {
+            true => Approver::Absent,
+            false => Approver::MayBeThere,
         }
     }
 

@@ -85,7 +85,8 @@ impl Driver {
                 && begins_unheard(&self.shared, before, &effects)
                 && let Some(barred) = barred(&self.shared, before)
             {
-                Box::pin(self.step(barred)).await;
+                // What cannot be denied does not begin either.
+                Box::pin(self.step(barred)).await?;
                 continue;
             }
             let shared = self.shared.clone();

@@ -194,7 +194,8 @@ fn what_somebody_approved_lasts_only_as_long_as_they_may_approve() {
             // She is heard like everybody, and approves nothing any more.
             life.gateway.set_access(&AccountId::literal("main"), Access::everyone());
             life.vendor.say("alice", "home", "and again");
-            assert_eq!(life.texts("home", 5).await[4], "May I pay?", "{consent}");
+            let texts = life.texts("home", 5).await;
+            assert!(texts[4].starts_with("⛔ `pay` is not done"), "{consent}: {texts:?}");
         });
     }
 }
@@ -580,15 +581,36 @@ fn work_in_the_background_is_approved_by_nobody() {
 
 #[test]
 fn whoever_came_in_with_everybody_approves_nothing_and_may_still_say_no() {
-    world(BUTTONS).live(async |life| {
-        life.vendor.say("mallory", "home", "hello");
-        life.texts("home", 1).await;
-        life.vendor.press("mallory", "home", &choice("always"));
-        assert_eq!(life.texts("home", 2).await[1], "That is not yours to approve.");
-        life.vendor.press("mallory", "home", &choice("deny"));
-        let texts = life.texts("home", 4).await;
-        assert_eq!(texts[2..], ["⛔ denied by `mallory`", r#"Denied { reason: "" }"#]);
+    with_admin(Approvers::Both, GroupSessions::PerMember).live(async |life| {
+        let all = life.vendor.group("all");
+        let shown = |vendor: &Vendor| vendor.texts_at(&vendor.group("all"));
+        life.vendor.does("mallory", all.clone(), says("hello"));
+        life.until("a question", |vendor| shown(vendor).len() == 1).await;
+        life.vendor.does("mallory", all.clone(), InboundKind::Pressed(choice("always")));
+        life.until("a refusal", |vendor| shown(vendor).len() == 2).await;
+        assert_eq!(life.vendor.texts_at(&all)[1], "That is not yours to approve.");
+        life.vendor.does("mallory", all.clone(), InboundKind::Pressed(choice("deny")));
+        life.until("an end", |vendor| shown(vendor).len() == 4).await;
+        let end = ["⛔ denied by `mallory`", r#"Denied { reason: "" }"#];
+        assert_eq!(life.vendor.texts_at(&all)[2..], end);
     });
+}
+
+#[test]
+fn nobody_is_asked_who_may_not_approve_where_nobody_else_may() {
+    for by in [Approvers::Requester, Approvers::Both] {
+        with_admin(by, GroupSessions::PerMember).live(async |life| {
+            life.vendor.say("mallory", "home", "hello");
+            let texts = life.texts("home", 2).await;
+            assert!(texts[0].contains("whoever came in with everybody may not"), "{texts:?}");
+            assert!(texts[1].starts_with("Denied"), "{texts:?}");
+            let all = life.vendor.group("all");
+            life.vendor.does("mallory", all.clone(), says("hello"));
+            life.until("something", |vendor| !vendor.texts_at(&all).is_empty()).await;
+            let asks = life.vendor.texts_at(&all)[0] == "May I pay?";
+            assert_eq!(asks, by == Approvers::Both, "an administrator may be there");
+        });
+    }
 }
 
 /// Asks whether it may pay, and has not made use of the answer when its process dies.

@@ -11,7 +11,7 @@ use super::question::{Says, picked, plainly};
 use crate::Closed;
 use crate::access::{Deed, Whose};
 use crate::event::{Attest, Attested, Effect, Replacement};
-use crate::rules::Asking;
+use crate::rules::{Approvers, Asking};
 use crate::session::{ApprovedHere, Phase, TurnInHand, Waiting};
 
 /// How much may be approved for the rest of a conversation. The oldest goes first.
@@ -23,8 +23,17 @@ const LONGEST_REASON: usize = 500;
 const NOT_THEIRS: &str = "That is not yours to approve.";
 
 /// Why something is denied at once that nobody in a chat can approve.
-const NO_ADMINISTRATOR: &str =
-    "only an administrator may approve this, and none is in this chat; ask for it where one is";
+const fn unapprovable(by: Approvers) -> &'static str {
+    match by {
+        Approvers::Admins => {
+            "only an administrator may approve this, and none is in this chat; ask for it where one is"
+        }
+        Approvers::Requester | Approvers::Both => {
+            "whoever came in with everybody may not approve this, and nobody else here may; the operator \
+             can let you in by name"
+        }
+    }
+}
 
 impl Step<'_> {
     /// What the open question is to approve.
@@ -49,7 +58,9 @@ impl Step<'_> {
             Asking::Asks if self.session.key.side.is_some() => {
                 Some(denied("this is work in the background, and nobody is there to approve it"))
             }
-            Asking::Asks if approval.approver == Approver::Absent => Some(denied(NO_ADMINISTRATOR)),
+            Asking::Asks if approval.approver == Approver::Absent => {
+                Some(denied(unapprovable(self.session.rules.approvals.by)))
+            }
             Asking::Asks => None,
         }
     }
@@ -58,8 +69,9 @@ impl Step<'_> {
     /// person needs none of theirs.
     pub(super) fn tell_unapprovable(&mut self, question: &Question, answer: &Answer) {
         let Some(approval) = &question.approval else { return };
-        if *answer == (Answer::Denied { reason: NO_ADMINISTRATOR.to_owned() }) {
-            self.notice(format!("⛔ `{}` is not done: {NO_ADMINISTRATOR}.", approval.tool));
+        let why = unapprovable(self.session.rules.approvals.by);
+        if *answer == (Answer::Denied { reason: why.to_owned() }) {
+            self.notice(format!("⛔ `{}` is not done: {why}.", approval.tool));
         }
     }
 
