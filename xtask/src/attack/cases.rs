@@ -667,6 +667,7 @@ pub(super) const CASES: &[Case] = &[
                 "a_redirect_leads_where_it_says_but_never_out_of_encryption",
                 "no_server_is_asked_through_a_proxy_of_the_environment",
                 "a_proxy_sees_nothing_of_an_encrypted_socket_but_where_it_leads",
+                "whoever_nobody_vouches_for_is_told_nothing",
             ],
         ),
     ),

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use talaria_testkit::scripted::{Fault, Reply as Answered};
 use talaria_testkit::vendors::slack::Upload;
-use talaria_testkit::{Asked, Home, Launch, Reply, ScriptedCall};
+use talaria_testkit::{Asked, Home, Impostor, Launch, Reply, ScriptedCall};
 use tokio::net::TcpListener;
 
 use super::field::Field;
@@ -134,9 +134,36 @@ pub(super) fn no_proxy_of_the_environment_is_asked(field: &Field) -> BoxFuture<'
         let _process = wanted.arguments(&["model"]).start(home.path())?;
         let came = tokio::time::timeout(PATIENCE, listener.accept()).await;
         ensure!(came.is_ok(), "not even one that is configured is asked");
-        Ok(())
+        nobody_believes_an_impostor(field).await
     }
     .boxed()
+}
+
+/// Whoever says that they are a vendor or a model, and for whom nobody vouches, is told nothing: neither a
+/// credential nor that there is one.
+async fn nobody_believes_an_impostor(field: &Field) -> Result<()> {
+    let impostor = Impostor::open().await?;
+    let url = format!("https://{}", impostor.address);
+    let home = Home::empty()?;
+    let config = format!(
+        "model: far/test-model\n\
+         providers: {{far: {{wire: openai, base_url: '{url}/v1', api_key: x}}}}\n\
+         accounts:\n\
+         \x20 telegram: {{base_url: '{url}', token: '42:abc', allow: [7]}}\n\
+         \x20 slack: {{base_url: '{url}/api/', bot_token: xoxb-1, app_token: xapp-1, allow: [U1]}}\n\
+         \x20 discord: {{base_url: '{url}', token: MTIz.abc.def, allow: ['198622483471925248']}}\n"
+    );
+    home.write("config.yaml", &config)?;
+    let mut said = String::new();
+    for command in ["model", "doctor"] {
+        let mut process = Launch::new(&field.binary).arguments(&[command]).start(home.path())?;
+        process.ended().await?;
+        said += &process.drained().await;
+    }
+    let (asked, believed) = (impostor.asked(), impostor.believed());
+    ensure!(asked >= 5, "only {asked} of a model and three vendors were asked: {said}");
+    ensure!(believed == 0, "{believed} of {asked} went on talking to an impostor");
+    Ok(())
 }
 
 /// ATK-084: what a page says is not done. A call with an effect waits for a person, who sees all of it, and

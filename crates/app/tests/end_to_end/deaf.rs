@@ -61,4 +61,9 @@ async fn a_platform_that_goes_silent_is_noticed_connected_anew_and_told_of_withi
     let (_, output) = run(rig.home.path(), &["platforms"]).await;
     let family = output.lines().find(|line| line.starts_with("family"));
     assert!(family.is_some_and(|line| line.contains("connected")), "{output}");
+    let (_, metrics) = run(rig.home.path(), &["metrics"]).await;
+    for counted in ["{account=\"family\"} 1\n", "{account=\"bench\"} 0\n"] {
+        let line = format!("talaria_account_deafnesses_total{counted}");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
 }

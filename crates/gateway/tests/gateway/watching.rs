@@ -407,6 +407,43 @@ fn what_a_process_died_over_is_asked_about_by_the_next_one_and_answered_once() {
 }
 
 #[test]
+fn whoever_stops_waits_for_no_watcher_and_the_next_run_asks() {
+    let (mut world, witness) = watched(Witness::new().thinking(LONGEST));
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.pass_seconds(1).await;
+        let began = life.now();
+        life.gateway.stop(Duration::from_secs(180)).await;
+        let took = life.now().since(began);
+        assert!(took < LONGEST / 2, "{took:?}");
+    });
+    assert_eq!(witness.seen("arriving"), ["alice: hello"]);
+    world.live(async |life| {
+        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home"), ["echo: hello"]);
+    });
+    assert_eq!(witness.seen("arriving").len(), 2);
+}
+
+#[test]
+fn what_is_asked_about_while_its_account_is_taken_out_is_answered_when_that_is_back() {
+    let (mut world, _) = watched(Witness::new().thinking(LONGEST));
+    let plan = world.plan(&world.vendor());
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.pass_seconds(1).await;
+        life.gateway.drop_account(&life.vendor.account());
+        life.pass_seconds(60).await;
+        assert_eq!(life.vendor.texts("home"), [""; 0]);
+        life.gateway.put_account(plan);
+        assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home"), ["echo: hello"]);
+    });
+}
+
+#[test]
 fn a_command_that_overtakes_others_is_asked_about_before_what_waits() {
     // So much waits that nothing else is taken in.
     let (mut world, witness) = watched(Witness::new().thinking(Duration::from_secs(1)));

@@ -169,6 +169,7 @@ async fn upgraded(proxy: &Proxy, url: &str) -> Result<Upgraded, String> {
 mod tests {
     use super::*;
     use talaria_clock::SystemClock;
+    use talaria_testkit::Impostor;
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     use tokio::net::TcpListener;
 
@@ -214,6 +215,24 @@ mod tests {
         let (line, opened) = tokio::join!(asked, opened);
         assert_eq!(line, "CONNECT vendor.invalid:443 HTTP/1.1\r\n");
         assert!(matches!(opened, Err(SocketError::Unreachable(_))));
+    }
+
+    #[tokio::test]
+    async fn whoever_nobody_vouches_for_is_told_nothing() {
+        let impostor = Impostor::open().await.unwrap();
+        let http = Http::by(Proxy::None);
+        let url = format!("https://{}/me", impostor.address).parse().unwrap();
+        let request = http.client(&url).unwrap().get(url).bearer_auth("secret");
+        let called = crate::wire::http::call(request, CONNECT).await;
+        assert!(called.is_err());
+        let url = format!("wss://{}/?ticket=1", impostor.address);
+        let opened = Socket::open(&http, &url, Arc::new(SystemClock)).await;
+        assert!(matches!(opened, Err(SocketError::Unreachable(_))));
+        assert_eq!((impostor.asked(), impostor.believed()), (2, 0));
+        // Whoever does not ask who vouches talks to it.
+        let naive = Client::builder().no_proxy().danger_accept_invalid_certs(true).build().unwrap();
+        assert!(naive.get(format!("https://{}/", impostor.address)).send().await.is_err());
+        assert_eq!((impostor.asked(), impostor.believed()), (3, 1));
     }
 
     #[tokio::test]
