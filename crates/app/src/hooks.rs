@@ -21,6 +21,20 @@ const ASKED: usize = 256 * 1024;
 /// The event of something that arrives.
 const ARRIVAL: &str = "pre_dispatch";
 
+/// What hooks can hear of. Commands are named by whoever gives them.
+pub(crate) const EVENTS: [&str; 10] = [
+    "gateway:startup",
+    "gateway:shutdown",
+    "session:start",
+    "session:end",
+    "session:reset",
+    "agent:start",
+    "agent:step",
+    "agent:end",
+    "command:*",
+    ARRIVAL,
+];
+
 /// How long hooks have to hear that the gateway ends.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(5);
 

@@ -205,7 +205,7 @@ mod tests {
 
     fn footing(access: &Access, who: &'static str, room: Room) -> Footing {
         let sender = Sender::new(SenderId::literal(who));
-        access.footing(Caller { sender: &sender, role: None, room, grant: None }).0
+        access.footing(Caller { sender: &sender, roles: &[], room, grant: None }).0
     }
 
     /// Settings of an account that name nobody but ann and ben, and do not say that everybody is heard.
@@ -379,8 +379,8 @@ mod tests {
             let access =
                 of(&format!("accounts: {{discord: {{token: 'a.b.c'{keys}}}}}\n"), "discord");
             let sender = Sender::new(SenderId::literal("carla"));
-            let role = RoleId::literal(role);
-            let caller = Caller { sender: &sender, role: Some(&role), room, grant: None };
+            let roles = [RoleId::literal(role)];
+            let caller = Caller { sender: &sender, roles: &roles, room, grant: None };
             access.footing(caller).1 == Rule::Role
         };
         let named = ", allowed_roles: ['901']";
@@ -388,6 +388,8 @@ mod tests {
         assert!(let_in(named, "901", Room::Group));
         assert!(!let_in(named, "902", Room::Group) && !let_in("", "901", Room::Group));
         assert!(let_in(directly, "41/901", Room::Direct));
+        let out = ", allowed_roles: ['901'], enabled: false";
+        assert!(let_in(out, "901", Room::Group), "who is known there while it is taken out");
         for (keys, role) in
             [(named, "901"), (named, "41/901"), (directly, "42/901"), (directly, "901")]
         {
@@ -402,7 +404,7 @@ mod tests {
         let access = of(&yaml, "loopback");
         let may = |who: &'static str, room, name, rank| {
             let sender = Sender::new(SenderId::literal(who));
-            let caller = Caller { sender: &sender, role: None, room, grant: None };
+            let caller = Caller { sender: &sender, roles: &[], room, grant: None };
             access.authority(caller).may_give(name, rank)
         };
         assert!(may("ann", Room::Direct, "restart", Who::Admin));
@@ -497,7 +499,7 @@ mod tests {
                 assert_eq!(found, Footing::Stranger, "{keys:?} {room:?}");
                 let sender = Sender::new(SenderId::literal("mallory"));
                 let grant = Some(Reach::Direct);
-                let caller = Caller { sender: &sender, role: None, room, grant };
+                let caller = Caller { sender: &sender, roles: &[], room, grant };
                 let heard = access.authority(caller).may(Deed::Speak);
                 assert_eq!(heard, room == Room::Direct, "a pairing is a grant: {keys:?}");
             }

@@ -225,7 +225,7 @@ pub(crate) async fn prepare(
     })?;
     let paused = PausedAccounts::open(home)?;
     let butler = Arc::new(Butler::new(&config, homes, paused, switchboard.clone(), clock.clone()));
-    let hooks = Arc::new(Hooks::open(&home.hooks(), clock.clone()));
+    let hooks = Arc::new(Hooks::open(&home.hooks(), &crate::hooks::EVENTS, clock.clone()));
     let instruments = Arc::new(Instruments::open(home, &config, hooks.clone(), &clock)?);
     Ok(Prepared {
         home: home.clone(),

@@ -267,14 +267,16 @@ fn open(
     if is_routed && !settings.contains_key("proxy") {
         settings.insert("proxy".to_owned(), proxy.text().into());
     }
-    let opened = keys.enabled.then(|| registration.open(Value::Object(settings))).transpose();
-    let roles = opened.iter().flatten().map(|account| account.roles.clone()).next();
+    let opened = registration.open(Value::Object(settings));
+    // One that is taken out for a while still knows whom it heard.
+    let roles = opened.as_ref().map(|account| account.roles.clone()).unwrap_or_default();
+    let opened = if keys.enabled { opened.map(Some) } else { Ok(None) };
     let (direct, group) = rules::commands(&fitted, &keys, spec, origins, verdict);
     let session_reset = keys.session_reset.clone();
     let hearing = rules::hearing(&fitted, &keys, origins, verdict);
     let (streaming, reply_to_mode) = (keys.streaming.clone(), keys.reply_to_mode);
     let display = keys.display;
-    let by = access::By { spec, roles: roles.unwrap_or_default() };
+    let by = access::By { spec, roles };
     let access = access::of_account(&fitted, &keys, by, general, origins, verdict);
     match opened {
         Ok(account) => {

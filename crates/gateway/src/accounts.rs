@@ -428,7 +428,7 @@ impl ConnectedAccount {
 
     /// What somebody may do at this moment whose message waits.
     pub(crate) fn authority_of(&self, said: &Waiting) -> Authority {
-        self.authority_in(&said.from, &said.to, said.role.as_ref())
+        self.authority_in(&said.from, &said.to, &said.roles)
     }
 
     /// What somebody may do at this moment in a chat.
@@ -436,11 +436,11 @@ impl ConnectedAccount {
         &self,
         sender: &Sender,
         at: &Address,
-        role: Option<&RoleId>,
+        roles: &[RoleId],
     ) -> Authority {
         let room = Room::of(at.chat.kind);
         let grant = self.guests().book.reach(&sender.id);
-        self.access().authority(Caller { sender, role, room, grant })
+        self.access().authority(Caller { sender, roles, room, grant })
     }
 
     /// Who somebody is, where the operator knows them by name.

@@ -14,10 +14,10 @@ pub(crate) fn of(
     shared: &Shared,
     from: &Sender,
     at: &Address,
-    role: Option<&RoleId>,
+    roles: &[RoleId],
 ) -> Vec<Destination> {
     let Some(account) = shared.accounts.get(&at.account) else { return Vec::new() };
-    let authority = account.authority_in(from, at, role);
+    let authority = account.authority_in(from, at, roles);
     let named = shared.steward.destinations();
     // A home goes by the name of its account, unless the operator has given that name to another chat.
     let homes = shared.steward.homes().into_iter().map(|home| Destination {

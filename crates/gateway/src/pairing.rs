@@ -264,9 +264,9 @@ pub(crate) async fn post(
 /// Forgets the codes that were handed on by administrators who are none any more. `direct` is a direct chat, like
 /// the one in which they were made.
 pub(crate) fn void_codes(account: &ConnectedAccount, book: &mut GuestBook, direct: &Address) {
-    book.void(|Issuer { sender, role }| {
+    book.void(|Issuer { sender, roles }| {
         let who = Sender::new(sender.clone());
-        account.authority_in(&who, direct, role.as_ref()).may(Deed::LetIn)
+        account.authority_in(&who, direct, roles).may(Deed::LetIn)
     });
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct Asking {
     pub(crate) owner: Owner,
     pub(crate) seq: Seq,
     pub(crate) from: Sender,
-    /// A role of theirs, for which the platform vouches.
-    pub(crate) role: Option<RoleId>,
+    /// Their roles on the platform, for which that vouches.
+    pub(crate) roles: Vec<RoleId>,
     pub(crate) at: Address,
     pub(crate) request: Request,
 }
@@ -96,7 +96,7 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
         },
         Request::Left { said } => {
             let now = shared.clock.now();
-            let tab = Tab::at(shared, &asking.from, &asking.at, asking.role.as_ref(), rules, now);
+            let tab = Tab::at(shared, &asking.from, &asking.at, &asking.roles, rules, now);
             Told::Text(format!("{said}{}", tab.left(shared).await?))
         }
         Request::Recall { from, upto } => {
@@ -166,7 +166,7 @@ async fn pair(
     let name = who_asks(asking);
     // On the account that it is about, it is somebody whom the account has made an administrator.
     let admin = (asking.at.account == account.id)
-        .then(|| Issuer { sender: asking.from.id.clone(), role: asking.role.clone() });
+        .then(|| Issuer { sender: asking.from.id.clone(), roles: asking.roles.clone() });
     let done = pairing::wish(shared, &account, wish, Wisher { name: &name, admin }).await;
     let code = match &done {
         Ok(Paired::Code(code)) => Some(code.clone()),

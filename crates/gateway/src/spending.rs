@@ -58,7 +58,7 @@ impl Tab {
     /// Of a turn, by what its person may do at this moment.
     fn of(shared: &Shared, session: &Session, hand: &TurnInHand, now: Timestamp) -> Self {
         let rules = shared.rules_for(&session.key);
-        Self::at(shared, &hand.from, &hand.to, hand.role.as_ref(), rules, now)
+        Self::at(shared, &hand.from, &hand.to, &hand.roles, rules, now)
     }
 
     /// Of somebody in a chat.
@@ -66,14 +66,14 @@ impl Tab {
         shared: &Shared,
         from: &Sender,
         to: &Address,
-        role: Option<&RoleId>,
+        roles: &[RoleId],
         rules: Arc<Rules>,
         now: Timestamp,
     ) -> Self {
         // One that is taken out for a moment has the budgets that it had.
         let account = shared.accounts.known(&to.account);
         let by =
-            account.map_or_else(Authority::none, |account| account.authority_in(from, to, role));
+            account.map_or_else(Authority::none, |account| account.authority_in(from, to, roles));
         let own = match &by.person {
             Some(person) => Payer::Person(person.name.clone()),
             None => Payer::Sender(to.account.clone(), from.lasting().clone()),

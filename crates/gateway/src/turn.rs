@@ -361,27 +361,27 @@ impl InProgress {
     /// has none.
     fn permitted(&self) -> Permitted {
         let shared = self.shared.clone();
-        let Start { from, to, role, .. } = &self.start;
-        let (from, to, role) = (from.clone(), to.clone(), role.clone());
+        let Start { from, to, roles, .. } = &self.start;
+        let (from, to, roles) = (from.clone(), to.clone(), roles.clone());
         let elsewhere = self.elsewhere();
         Permitted::by(move |tool| {
             // On an account that is taken out, nobody has any: it may have been for what was done in its name.
             let account = shared.accounts.get(&to.account);
-            let by_role = account.is_some_and(|account| {
-                let by = account.authority_in(&from, &to, role.as_ref());
-                let by_role = by.person.as_ref().is_none_or(|person| person.may_use(tool));
-                by.may(Deed::Speak) && by_role
+            let is_theirs = account.is_some_and(|account| {
+                let by = account.authority_in(&from, &to, &roles);
+                let is_granted = by.person.as_ref().is_none_or(|person| person.may_use(tool));
+                by.may(Deed::Speak) && is_granted
             });
-            by_role && (tool != SendMessage::NAME || !elsewhere.places().is_empty())
+            is_theirs && (tool != SendMessage::NAME || !elsewhere.places().is_empty())
         })
     }
 
     /// Where messages may be sent for the one who is answered, looked up whenever one is.
     fn elsewhere(&self) -> Elsewhere {
         let shared = self.shared.clone();
-        let Start { from, to, role, .. } = &self.start;
-        let (from, to, role) = (from.clone(), to.clone(), role.clone());
-        Elsewhere::by(move || crate::destinations::of(&shared, &from, &to, role.as_ref()))
+        let Start { from, to, roles, .. } = &self.start;
+        let (from, to, roles) = (from.clone(), to.clone(), roles.clone());
+        Elsewhere::by(move || crate::destinations::of(&shared, &from, &to, &roles))
     }
 
     async fn read_history(&self) -> Vec<Entry> {
@@ -475,8 +475,8 @@ impl InProgress {
 
     /// Whether somebody's yes to what is asked for here counts at this moment.
     fn may_approve(&self, who: &SenderId) -> bool {
-        let Start { from, to, role, .. } = &self.start;
-        may_approve(&self.shared, &self.lane.key, who, (from, to, role.as_ref()))
+        let Start { from, to, roles, .. } = &self.start;
+        may_approve(&self.shared, &self.lane.key, who, (from, to, roles))
     }
 
     /// Whether all of these go where they may. Whatever an agent believes, nothing else leaves.
@@ -508,18 +508,19 @@ pub(crate) fn may_approve(
     shared: &Shared,
     key: &SessionKey,
     who: &SenderId,
-    (from, to, role): (&Sender, &Address, Option<&RoleId>),
+    (from, to, roles): (&Sender, &Address, &[RoleId]),
 ) -> bool {
-    // The platform vouches for the role of the one who is answered.
-    let (whose, role) = match *who == from.id {
-        true => (Whose::Own, role),
-        false => (Whose::Anothers, None),
+    // Of others no more is known than their id.
+    let other = Sender::new(who.clone());
+    let (whose, who, roles) = match *who == from.id {
+        true => (Whose::Own, from, roles),
+        false => (Whose::Anothers, &other, &[][..]),
     };
     let by = shared.rules_for(key).approvals.by;
-    shared.accounts.get(&to.account).is_some_and(|account| {
-        let who = Sender::new(who.clone());
-        account.authority_in(&who, to, role).may(Deed::Approve(whose, by))
-    })
+    shared
+        .accounts
+        .get(&to.account)
+        .is_some_and(|account| account.authority_in(who, to, roles).may(Deed::Approve(whose, by)))
 }
 
 /// Whether somebody may choose the model of this whole name.

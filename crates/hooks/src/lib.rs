@@ -225,7 +225,8 @@ pub struct Hooks {
 impl Hooks {
     /// Reads the hooks in a folder, in the order of their names. A folder that is not there has none. One
     /// that others could have changed is refused, and so is each hook in it that they could have.
-    pub fn open(folder: &Path, clock: Arc<dyn Clock>) -> Self {
+    /// `events` is what can happen; `kind:*` in it is a kind with any names. A hook for anything else is refused, too.
+    pub fn open(folder: &Path, events: &[&str], clock: Arc<dyn Clock>) -> Self {
         let mut all = Self {
             clock,
             hooks: Vec::new(),
@@ -234,7 +235,7 @@ impl Hooks {
             busy: Arc::default(),
             places: Semaphore::new(ASKED_AT_ONCE),
         };
-        for (place, read) in manifest::all_in(folder) {
+        for (place, read) in manifest::all_in(folder, events) {
             match read {
                 Ok(found) if !found.manifest.enabled => {}
                 Ok(found) => {

@@ -137,7 +137,7 @@ pub(crate) struct Found {
 }
 
 /// Every hook in a folder, in the order of their names, or what is wrong with it.
-pub(crate) fn all_in(folder: &Path) -> Vec<(PathBuf, Result<Found, String>)> {
+pub(crate) fn all_in(folder: &Path, events: &[&str]) -> Vec<(PathBuf, Result<Found, String>)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     if let Err(reason) = safety::check(folder) {
         return vec![(folder.to_owned(), Err(reason))];
@@ -151,7 +151,7 @@ pub(crate) fn all_in(folder: &Path) -> Vec<(PathBuf, Result<Found, String>)> {
     let mut all = Vec::new();
     for (number, place) in places.into_iter().enumerate() {
         let read = match number < MOST_HOOKS {
-            true => read(&place),
+            true => read(&place, events),
             false => Err(format!("there are more than {MOST_HOOKS} hooks")),
         };
         let read = read.and_then(|found| match names.contains(&found.name) {
@@ -168,7 +168,7 @@ pub(crate) fn all_in(folder: &Path) -> Vec<(PathBuf, Result<Found, String>)> {
     all
 }
 
-fn read(folder: &Path) -> Result<Found, String> {
+fn read(folder: &Path, events: &[&str]) -> Result<Found, String> {
     let file = folder.join("HOOK.yaml");
     safety::check(folder)?;
     safety::check(&file)?;
@@ -184,6 +184,10 @@ fn read(folder: &Path) -> Result<Found, String> {
     if let Some(wrong) = manifest.events.iter().find(|event| !is_event(event)) {
         return Err(format!("HOOK.yaml: {wrong:?} is no event; write `kind:name` or `kind:*`"));
     }
+    // Whoever listens for something that never happens guards nothing.
+    if let Some(wrong) = manifest.events.iter().find(|event| !happens(event, events)) {
+        return Err(format!("HOOK.yaml: {wrong:?} never happens; there are {}", events.join(", ")));
+    }
     let usual = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = manifest.name.clone().unwrap_or_else(|| usual.to_owned());
     let handler = handler(folder, &manifest)?;
@@ -198,6 +202,17 @@ fn is_event(name: &str) -> bool {
         None => plain(name),
         Some((kind, name)) => plain(kind) && (name == "*" || plain(name)),
     }
+}
+
+/// Whether something can happen that is named so. `kind:*` among the events is a kind with any names.
+fn happens(named: &str, events: &[&str]) -> bool {
+    let kind = named.split_once(':').map(|(kind, _)| kind);
+    let is_it = |event: &&str| match event.split_once(':') {
+        Some((of, "*")) => kind == Some(of),
+        Some((of, _)) => *event == named || kind == Some(of) && named.ends_with(":*"),
+        None => *event == named,
+    };
+    events.iter().any(is_it)
 }
 
 /// The name of an event as a program can be given it. What somebody typed as a command may be too long for
@@ -289,6 +304,17 @@ mod tests {
         }
         for wrong in ["", "*", ":", "agent:", ":step", "agent:step:two", "a b", "*:x"] {
             assert!(!is_event(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_never_happens_is_no_event() {
+        let events = ["pre_dispatch", "agent:start", "agent:end", "command:*"];
+        for right in ["pre_dispatch", "agent:end", "agent:*", "command:*", "command:joke"] {
+            assert!(happens(right, &events), "{right}");
+        }
+        for wrong in ["pre_dispach", "agent:stop", "agents:*", "comand:x", "agent", "command"] {
+            assert!(!happens(wrong, &events), "{wrong}");
         }
     }
 

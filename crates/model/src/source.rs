@@ -34,10 +34,10 @@ pub struct Source {
     /// What tells this direct chat from others.
     #[serde(skip_serializing_if = "KnownBy::is_chat")]
     pub known_by: KnownBy,
-    /// A role of the sender's, for which the platform vouches. It counts where the account names it, at the
-    /// moment at which it is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<RoleId>,
+    /// The sender's roles on the platform, as far as the account named them when this was said. Each counts
+    /// as long as it does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleId>,
 }
 
 impl Source {
@@ -73,5 +73,17 @@ pub enum KnownBy {
 impl KnownBy {
     fn is_chat(&self) -> bool {
         *self == Self::Chat
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_once_said_that_somebody_was_let_in_names_no_role() {
+        let old = r#"{"chat_name":"Kitchen","standing":"by_role"}"#;
+        let source: Source = serde_json::from_str(old).unwrap();
+        assert_eq!(source, Source { chat_name: Some("Kitchen".into()), ..Source::default() });
     }
 }

@@ -116,8 +116,8 @@ impl Room {
 pub struct Caller<'a> {
     /// By the id that never changes. Nothing else of a sender counts.
     pub sender: &'a Sender,
-    /// A role of theirs, for which the platform vouches.
-    pub role: Option<&'a RoleId>,
+    /// Their roles on the platform, for which that vouches.
+    pub roles: &'a [RoleId],
     /// Where.
     pub room: Room,
     /// Whether they were let in by pairing, and where.
@@ -129,7 +129,7 @@ impl<'a> Caller<'a> {
     pub fn of(inbound: &'a Inbound, grant: Option<Reach>) -> Self {
         Self {
             sender: &inbound.from,
-            role: inbound.source.role.as_ref(),
+            roles: &inbound.source.roles,
             room: Room::of(inbound.to.chat.kind),
             grant,
         }
@@ -678,7 +678,7 @@ impl Access {
                     (Footing::Listed, Rule::List)
                 } else if here.listed.contains(id) {
                     (Footing::Listed, Rule::RoomList)
-                } else if caller.role.is_some_and(|role| here.roles.contains(role)) {
+                } else if caller.roles.iter().any(|role| here.roles.contains(role)) {
                     (Footing::Listed, Rule::Role)
                 } else if self.general.contains(id) {
                     (Footing::Listed, Rule::General)

@@ -234,8 +234,8 @@ pub enum Effect {
         seq: Seq,
         /// In whose name.
         from: Sender,
-        /// A role of theirs, for which the platform vouches.
-        role: Option<RoleId>,
+        /// Their roles on the platform, for which that vouches.
+        roles: Vec<RoleId>,
         /// Where.
         at: Address,
         /// What.
@@ -287,8 +287,8 @@ pub struct Start {
     pub task: Task,
     /// Who is asking.
     pub from: Sender,
-    /// A role of theirs, for which the platform vouches.
-    pub role: Option<RoleId>,
+    /// Their roles on the platform, for which that vouches.
+    pub roles: Vec<RoleId>,
     /// Where.
     pub to: Address,
     /// The message that began it, where its platform names it.

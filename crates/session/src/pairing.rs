@@ -213,9 +213,9 @@ pub struct Issued {
 pub struct Issuer {
     /// Who.
     pub sender: SenderId,
-    /// A role of theirs, for which the platform vouches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<RoleId>,
+    /// Their roles on the platform, for which that vouches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleId>,
 }
 
 /// Somebody who was let in.

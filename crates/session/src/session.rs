@@ -234,9 +234,9 @@ pub struct TurnInHand {
     pub task: Task,
     /// Who asked.
     pub from: Sender,
-    /// A role of theirs, for which the platform vouches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<RoleId>,
+    /// Their roles on the platform, for which that vouches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleId>,
     /// Where the answer goes.
     pub to: Address,
     /// The messages it answers.
@@ -340,9 +340,9 @@ pub struct Waiting {
     pub from: Sender,
     /// Where.
     pub to: Address,
-    /// A role of theirs, for which the platform vouches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<RoleId>,
+    /// Their roles on the platform, for which that vouches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleId>,
     /// What.
     pub message: Message,
     /// Whether it may share a turn.
@@ -376,9 +376,9 @@ pub struct Asked {
     pub seq: Seq,
     /// Who.
     pub from: Sender,
-    /// A role of theirs, for which the platform vouches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<RoleId>,
+    /// Their roles on the platform, for which that vouches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleId>,
     /// Where the answer goes.
     pub to: Address,
     /// What for.

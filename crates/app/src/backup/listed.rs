@@ -39,5 +39,7 @@ fn listed(home: &Path, folder: &Path) -> BTreeSet<String> {
 fn named(access: &AccountAccess) -> Vec<String> {
     let lists = [&access.allow, &access.general, &access.direct.allow, &access.group.allow];
     let everybody = access.is_open().then(|| "everybody".to_owned());
-    lists.into_iter().flatten().map(ToString::to_string).chain(everybody).collect()
+    let roles = [&access.direct.roles, &access.group.roles].into_iter().flatten();
+    let roles = roles.map(|role| format!("everybody with role {role}"));
+    lists.into_iter().flatten().map(ToString::to_string).chain(roles).chain(everybody).collect()
 }

@@ -24,7 +24,7 @@ struct Line {
 }
 
 pub(crate) async fn hooks(home: &Home, command: HooksCommand) -> Result<Exit, Halt> {
-    let hooks = Hooks::open(&home.hooks(), Arc::new(SystemClock));
+    let hooks = Hooks::open(&home.hooks(), &crate::hooks::EVENTS, Arc::new(SystemClock));
     match command {
         HooksCommand::List(output) => {
             let lines: Vec<Line> = hooks.listed().into_iter().map(line).collect();

@@ -518,9 +518,14 @@ fn what_an_account_answers_is_checked() {
         );
     }
     check(
-        "access: {allow: ['@bob']}\naccounts: {pigeon: {token: t}}",
+        "access: {allow: ['@bob']}\naccounts: {pigeon: {token: t}, dove: {platform: pigeon, token: u}}",
         "config.yaml:1: access.allow[0]: \"@bob\" is not how any account names people, so that nobody is meant; ids look like alice on Carrier pigeon",
     );
+    let general =
+        |id: &str| format!("access: {{allow: [{id}]}}\naccounts: {{pigeon: {{token: t}}}}");
+    loaded(&general("bob"), &[]);
+    let told = problems(&general("'*@'"), &[]);
+    assert_eq!(told.matches("access.allow[0]").count(), 1, "{told}");
     check(
         &account("allow_bots: some"),
         "config.yaml:1: accounts.pigeon.allow_bots: \"some\" is not one of none, mentions, all",

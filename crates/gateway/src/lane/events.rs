@@ -23,16 +23,11 @@ pub(super) fn authority<'a>(
 }
 
 /// Why somebody is not heard any more in a chat; none if they are.
-fn unheard(
-    shared: &Shared,
-    from: &Sender,
-    to: &Address,
-    role: Option<&RoleId>,
-) -> Option<&'static str> {
+fn unheard(shared: &Shared, from: &Sender, to: &Address, roles: &[RoleId]) -> Option<&'static str> {
     // One that is taken out for a moment hears whom it heard.
     match shared.accounts.known(&to.account) {
         Some(account) => {
-            let by = account.authority_in(from, to, role);
+            let by = account.authority_in(from, to, roles);
             (!by.may(Deed::Speak)).then(|| by.rule.reason())
         }
         None => Some(GONE),
@@ -43,11 +38,11 @@ fn unheard(
 /// moment.
 pub(super) fn restarted(shared: &Shared, session: Option<&Session>, ended: Ended) -> Event {
     let hand = session.and_then(Session::hand);
-    let unheard = hand.and_then(|hand| unheard(shared, &hand.from, &hand.to, hand.role.as_ref()));
+    let unheard = hand.and_then(|hand| unheard(shared, &hand.from, &hand.to, &hand.roles));
     let yes = session.zip(hand).is_some_and(|(session, hand)| {
         let answered = hand.answered.as_ref().and_then(|answered| answered.by.as_ref());
         answered.is_some_and(|by| {
-            may_approve(shared, &session.key, by, (&hand.from, &hand.to, hand.role.as_ref()))
+            may_approve(shared, &session.key, by, (&hand.from, &hand.to, &hand.roles))
         })
     });
     let yes = if yes { EarlierYes::Counts } else { EarlierYes::CountsNot };
@@ -59,10 +54,9 @@ pub(super) fn barred(shared: &Shared, session: &Session) -> Option<Event> {
     let asked = session
         .asked
         .iter()
-        .map(|asked| (asked.seq, unheard(shared, &asked.from, &asked.to, asked.role.as_ref())));
+        .map(|asked| (asked.seq, unheard(shared, &asked.from, &asked.to, &asked.roles)));
     let steers = session.hand().into_iter().flat_map(|hand| &hand.steers);
-    let said =
-        steers.map(|said| (said.seq, unheard(shared, &said.from, &said.to, said.role.as_ref())));
+    let said = steers.map(|said| (said.seq, unheard(shared, &said.from, &said.to, &said.roles)));
     let mut why = GONE;
     let mut rows = Vec::new();
     for (seq, unheard) in asked.chain(said) {
@@ -79,7 +73,7 @@ pub(super) fn begins_unheard(shared: &Shared, before: &Session, effects: &[Effec
     effects.iter().any(|effect| match effect {
         Effect::Start(start) => {
             let goes_on = before.hand().is_some_and(|hand| hand.turn == start.turn);
-            !goes_on && unheard(shared, &start.from, &start.to, start.role.as_ref()).is_some()
+            !goes_on && unheard(shared, &start.from, &start.to, &start.roles).is_some()
         }
         _ => false,
     })

@@ -41,6 +41,7 @@ impl Driver {
         let mut backoff = self.shared.spread.backoff();
         let mut failures = 0;
         let mut panics = 0;
+        let mut denials = 0;
         loop {
             let now = self.shared.clock.now();
             let mut next = match (&self.session, place_of(&event)) {
@@ -70,7 +71,10 @@ impl Driver {
                 Err(_) => {
                     panics += 1;
                     tracing::error!(session = %self.lane.key, panics, "a step panicked");
-                    if panics == PANICS_UNTIL_QUARANTINE {
+                    // A denial stands for a step that waits for it. That gives up by itself.
+                    if panics == PANICS_UNTIL_QUARANTINE && matches!(event, Event::Barred { .. }) {
+                        return None;
+                    } else if panics == PANICS_UNTIL_QUARANTINE {
                         let rest;
                         (event, rest) = stumbled(event);
                         self.lane.put_back(rest, now);
@@ -86,7 +90,11 @@ impl Driver {
                 && let Some(barred) = barred(&self.shared, before)
             {
                 // What cannot be denied does not begin either.
-                Box::pin(self.step(barred)).await?;
+                denials += 1;
+                if denials > PANICS_UNTIL_QUARANTINE {
+                    return None;
+                }
+                Box::pin(self.step(barred)).await;
                 continue;
             }
             let shared = self.shared.clone();
@@ -285,8 +293,8 @@ impl Driver {
                     crate::lanes::tell(&self.shared, to, Event::Passed(passed));
                 }
                 Effect::Send(outbound) => crate::destinations::tell(&self.shared, outbound),
-                Effect::Ask { seq, from, role, at, request } => {
-                    self.ask(seq, from, role, at, request);
+                Effect::Ask { seq, from, roles, at, request } => {
+                    self.ask(seq, from, roles, at, request);
                 }
                 Effect::Take(_)
                 | Effect::Bind { .. }
@@ -321,7 +329,7 @@ impl Driver {
         })
     }
 
-    fn ask(&self, seq: Seq, from: Sender, role: Option<RoleId>, at: Address, request: Request) {
+    fn ask(&self, seq: Seq, from: Sender, roles: Vec<RoleId>, at: Address, request: Request) {
         let Some(session) = &self.session else { return };
         let asking = Asking {
             key: session.key.clone(),
@@ -329,7 +337,7 @@ impl Driver {
             owner: Owner::of(session),
             seq,
             from,
-            role,
+            roles,
             at,
             request,
         };

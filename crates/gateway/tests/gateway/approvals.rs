@@ -8,7 +8,8 @@ use talaria_agent::Agent;
 use talaria_gateway::AccountPlan;
 use talaria_model::{
     AccountId, Approval, Approver, CallId, Capabilities, ChoiceId, Choices, Digest, EarlierYes,
-    InboundKind, Lasting, Message, Question, SenderId, Typing,
+    EventId, Inbound, InboundKind, Lasting, Message, Question, RoleId, Sender, SenderId,
+    SenderKind, Source, Typing,
 };
 use talaria_platform::SendError;
 use talaria_session::{Access, Approvals, Approvers, Asking, GroupSessions, Scope, Tiers};
@@ -597,12 +598,37 @@ fn whoever_came_in_with_everybody_approves_nothing_and_may_still_say_no() {
 }
 
 #[test]
+fn whoever_a_role_lets_in_is_asked_and_whoever_speaks_as_a_chat_is_not() {
+    let mut world = with_admin(Approvers::Requester, GroupSessions::PerMember);
+    world.accounts[0].1 = Access::only([SenderId::literal("channel")]);
+    world.accounts[0].1.direct.roles = [RoleId::literal("cooks")].into();
+    world.live(async |life| {
+        let hello = |id: &'static str, chat: &str, from: Sender, roles: Vec<RoleId>| Inbound {
+            id: EventId::literal(id),
+            at: life.now(),
+            from,
+            to: life.vendor.dm(chat),
+            source: Source { roles, ..Source::default() },
+            kind: says("hello"),
+        };
+        let carla = Sender::new(SenderId::literal("carla"));
+        life.vendor.deliver(hello("e1", "c", carla, vec![RoleId::literal("cooks")]));
+        assert_eq!(life.texts("c", 1).await, ["May I pay?"]);
+        let channel =
+            Sender { kind: SenderKind::Chat, ..Sender::new(SenderId::literal("channel")) };
+        life.vendor.deliver(hello("e2", "d", channel, Vec::new()));
+        let texts = life.texts("d", 1).await;
+        assert!(texts[0].starts_with("⛔ `pay` is not done"), "{texts:?}");
+    });
+}
+
+#[test]
 fn nobody_is_asked_who_may_not_approve_where_nobody_else_may() {
     for by in [Approvers::Requester, Approvers::Both] {
         with_admin(by, GroupSessions::PerMember).live(async |life| {
             life.vendor.say("mallory", "home", "hello");
             let texts = life.texts("home", 2).await;
-            assert!(texts[0].contains("whoever came in with everybody may not"), "{texts:?}");
+            assert!(texts[0].contains("whoever came in with everybody"), "{texts:?}");
             assert!(texts[1].starts_with("Denied"), "{texts:?}");
             let all = life.vendor.group("all");
             life.vendor.does("mallory", all.clone(), says("hello"));

@@ -1,5 +1,6 @@
 //! Who is let in, who is put out, and what becomes of everybody else.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -426,12 +427,12 @@ fn what_an_earlier_run_left_in_hand_does_not_begin_for_who_is_not_heard_any_more
 
 #[test]
 fn a_role_that_is_not_named_any_more_lets_nobody_go_on() {
-    let cooks = || [RoleId::literal("cooks")].into();
+    let cooks = || BTreeSet::from([RoleId::literal("cooks")]);
     let by_role = |roles| Access {
         direct: RoomRules { roles, ..RoomRules::default() },
         ..Access::only([SenderId::literal("alice")])
     };
-    for (named_now, answers) in [(cooks(), 2), ([RoleId::literal("waiters")].into(), 0)] {
+    for (named_now, answers) in [(cooks(), 2), ([RoleId::literal("guards")].into(), 0)] {
         let (agent, gate) = patient();
         let mut world = World::new(SIMPLE).with_agent(agent);
         world.rules.busy = Busy::Queue;
@@ -439,17 +440,7 @@ fn a_role_that_is_not_named_any_more_lets_nobody_go_on() {
         world.accounts[0].1 = by_role(cooks());
         world.live(async |life| {
             for (id, text) in [("e1", "one"), ("e2", "two")] {
-                life.vendor.deliver(Inbound {
-                    id: EventId::literal(id),
-                    at: life.now(),
-                    from: Sender::new(SenderId::literal("carla")),
-                    to: life.vendor.dm("c"),
-                    source: Source { role: cooks().pop_first(), ..Source::default() },
-                    kind: InboundKind::Said(Message {
-                        text: text.to_owned(),
-                        ..Message::default()
-                    }),
-                });
+                life.vendor.deliver(of_a_cook(life, id, text));
             }
             life.until("both are heard", |vendor| vendor.is_heard()).await;
             life.pass_seconds(1).await;
@@ -463,6 +454,45 @@ fn a_role_that_is_not_named_any_more_lets_nobody_go_on() {
             let counts = life.disk.counts().await.expect("reads");
             assert_eq!((counts.denied, counts.turns_in_hand), (2 - answers as u64, 0));
         });
+    }
+}
+
+#[test]
+fn a_role_that_is_taken_out_while_the_gateway_runs_ends_what_waits() {
+    let (agent, gate) = patient();
+    let mut world = World::new(SIMPLE).with_agent(agent);
+    world.rules.busy = Busy::Queue;
+    world.rules.acks = talaria_session::Acks::Never;
+    let cooks = || BTreeSet::from([RoleId::literal("cooks")]);
+    let by_role = |roles| Access {
+        direct: RoomRules { roles, ..RoomRules::default() },
+        ..Access::only([SenderId::literal("alice")])
+    };
+    world.accounts[0].1 = by_role(cooks());
+    world.live(async |life| {
+        for (id, text) in [("e1", "one"), ("e2", "two")] {
+            life.vendor.deliver(of_a_cook(life, id, text));
+        }
+        life.until("both are heard", |vendor| vendor.is_heard()).await;
+        life.pass_seconds(1).await;
+        life.gateway.set_access(&account(), by_role(BTreeSet::new()));
+        gate.add_permits(10);
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("c").len(), 1, "what was begun is finished");
+        assert_eq!(life.disk.counts().await.expect("reads").denied, 1);
+    });
+}
+
+/// Something that Carla says, who is one of the cooks and one of the waiters.
+fn of_a_cook(life: &Life, id: &'static str, text: &str) -> Inbound {
+    let roles = ["waiters", "cooks"].map(RoleId::literal).to_vec();
+    Inbound {
+        id: EventId::literal(id),
+        at: life.now(),
+        from: Sender::new(SenderId::literal("carla")),
+        to: life.vendor.dm("c"),
+        source: Source { roles, ..Source::default() },
+        kind: InboundKind::Said(Message { text: text.to_owned(), ..Message::default() }),
     }
 }
 

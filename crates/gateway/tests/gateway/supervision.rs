@@ -255,13 +255,12 @@ fn an_account_that_keeps_breaking_down_rests_until_somebody_looks_at_it() {
 fn an_account_that_rests_after_breakdowns_is_tried_again_by_itself() {
     let (mut world, _) = watched();
     world.live(async |life| {
-        let mut breakdowns = 0;
         while !matches!(life.account().state, AccountState::Refused { .. }) {
             life.vendor.panics_on_next_arrival();
-            breakdowns += 1;
             life.pass_seconds(1).await;
         }
-        assert_eq!(life.account().crashes, breakdowns);
+        let breakdowns = life.account().crashes;
+        assert!(breakdowns > 1, "{breakdowns}");
         life.vendor.say("alice", "home", "hello");
         assert_eq!(life.texts("home", 1).await, ["echo: hello"]);
     });

@@ -23,6 +23,9 @@ struct Place {
     folder: TempDir,
 }
 
+const EVENTS: [&str; 5] =
+    ["gateway:startup", "agent:step", "agent:end", "command:*", "pre_dispatch"];
+
 impl Place {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
@@ -46,7 +49,7 @@ impl Place {
     }
 
     fn open(&self) -> Hooks {
-        let hooks = Hooks::open(self.path(), Arc::new(SystemClock));
+        let hooks = Hooks::open(self.path(), &EVENTS, Arc::new(SystemClock));
         assert_eq!(hooks.refused(), []);
         hooks
     }
@@ -339,7 +342,7 @@ async fn a_clock_that_is_set_back_makes_nobody_wait_longer() {
     place.hook("program", manifest, ("handler", "#!/bin/sh\nsleep 1000\n"));
     place.hook("python", manifest, ("handler.py", blocks));
     let clock = Arc::new(SetBack(AtomicI64::new(1_794_735_000_000)));
-    let hooks = Hooks::open(place.path(), clock);
+    let hooks = Hooks::open(place.path(), &EVENTS, clock);
     // Time passes as soon as everybody waits, so each question takes exactly as long as it may.
     tokio::select! {
         () = async {
@@ -514,7 +517,7 @@ fn a_hook_that_others_could_have_changed_is_refused() {
         place.hook("shared", manifest, ("handler", SAYS_WHAT_IT_HEARD));
         let path = place.path().join("shared").join(file);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o722)).unwrap();
-        let hooks = Hooks::open(place.path(), Arc::new(SystemClock));
+        let hooks = Hooks::open(place.path(), &EVENTS, Arc::new(SystemClock));
         assert!(hooks.listed().is_empty());
         let reason = &hooks.refused()[0].reason;
         assert!(reason.contains("chmod go-w"), "{file}: {reason}");
@@ -526,6 +529,11 @@ fn a_hook_that_is_wrong_says_what_is_wrong_with_it() {
     let cases = [
         ("events: []", "handler", "has to name events"),
         ("events: ['no event']", "handler", "is no event"),
+        (
+            "events: [pre_dispach]",
+            "handler",
+            "\"pre_dispach\" never happens; there are gateway:startup",
+        ),
         ("event: [agent:end]", "handler", "HOOK.yaml is wrong"),
         ("events: [agent:end]\ntimeout: 1h", "handler", "10s at most"),
         ("events: [agent:end]\nhandler: ../elsewhere", "handler", "in the hook's folder"),
@@ -534,7 +542,7 @@ fn a_hook_that_is_wrong_says_what_is_wrong_with_it() {
     for (manifest, program, reason) in cases {
         let place = Place::new();
         place.hook("wrong", manifest, (program, SAYS_WHAT_IT_HEARD));
-        let hooks = Hooks::open(place.path(), Arc::new(SystemClock));
+        let hooks = Hooks::open(place.path(), &EVENTS, Arc::new(SystemClock));
         let refused = &hooks.refused()[0].reason;
         assert!(refused.contains(reason), "{manifest}: {refused}");
     }
@@ -542,8 +550,8 @@ fn a_hook_that_is_wrong_says_what_is_wrong_with_it() {
     place.hook("plain", "events: [agent:end]", ("handler", SAYS_WHAT_IT_HEARD));
     let plain = place.path().join("plain/handler");
     fs::set_permissions(plain, fs::Permissions::from_mode(0o600)).unwrap();
-    let hooks = Hooks::open(place.path(), Arc::new(SystemClock));
+    let hooks = Hooks::open(place.path(), &EVENTS, Arc::new(SystemClock));
     assert!(hooks.refused()[0].reason.contains("chmod u+x"));
-    let nothing = Hooks::open(&place.path().join("nowhere"), Arc::new(SystemClock));
+    let nothing = Hooks::open(&place.path().join("nowhere"), &EVENTS, Arc::new(SystemClock));
     assert!(nothing.listed().is_empty() && nothing.refused().is_empty());
 }

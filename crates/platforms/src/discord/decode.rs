@@ -321,7 +321,7 @@ impl Reader<'_> {
             topic: place.topic.clone(),
             parent: parent.map(Snowflake::chat),
             space: place.guild.map(|guild| guild.to_string()),
-            role: self.settings.vouched(place.guild, roles),
+            roles: self.settings.vouched(place.guild, roles),
             ..Source::default()
         }
     }
@@ -401,7 +401,7 @@ impl Reader<'_> {
             topic: place.topic.clone(),
             parent: place.parent.map(Snowflake::chat),
             space: place.guild.map(|guild| guild.to_string()),
-            role: self.settings.vouched(place.guild, &roles),
+            roles: self.settings.vouched(place.guild, &roles),
             ..Source::default()
         };
         Some(Inbound {

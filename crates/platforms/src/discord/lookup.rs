@@ -23,6 +23,9 @@ use crate::wire::recent::Recent;
 /// within three seconds.
 const DEADLINE: Duration = Duration::from_secs(2);
 
+/// The same for whoever has pressed or chosen something, which Discord wants to be answered in three seconds.
+const HURRY: Duration = Duration::from_secs(1);
+
 /// How long somebody's roles are believed.
 const BELIEVED: Duration = Duration::from_secs(60);
 
@@ -88,7 +91,7 @@ impl Lookup {
         let channel = interaction.channel_id?;
         let guild = interaction.guild_id;
         let told = interaction.channel.as_ref().map(|channel| channel.kind);
-        // There is no time to ask: Discord gives us three seconds in all.
+        // There is no time to ask where it is: Discord gives us three seconds in all.
         let place = Place::known(&self.places, channel, guild).unwrap_or_else(|| Place {
             parent: interaction
                 .channel
@@ -97,14 +100,21 @@ impl Lookup {
                 .and_then(|channel| channel.parent_id),
             ..Place::told(channel, guild, told)
         });
-        let roles = interaction.member.as_ref().map(|member| member.roles.clone());
-        let found = Found { place, roles: roles.unwrap_or_default(), past: Past::LeftOut };
+        let roles = match (&interaction.member, &interaction.user) {
+            (Some(member), _) => member.roles.clone(),
+            // Whoever has said something lately is known.
+            (None, Some(user)) => {
+                self.within(HURRY, self.roles_in(guild, user.id)).await.unwrap_or_default()
+            }
+            (None, None) => Vec::new(),
+        };
+        let found = Found { place, roles, past: Past::LeftOut };
         self.reader().interaction(interaction, found)
     }
 
     async fn about(&self, message: &api::Message, past: Past) -> Found {
         let place = self.place(message.channel_id, message.guild_id);
-        let place = self.in_time(place).await.flatten().unwrap_or_else(|| {
+        let place = self.within(DEADLINE, place).await.flatten().unwrap_or_else(|| {
             Place::told(message.channel_id, message.guild_id, message.channel_type)
         });
         let reader = self.reader();
@@ -114,16 +124,16 @@ impl Lookup {
             && reader.addressed(message) == Addressed::ToUs
             && !reader.begins_thread(message, &place);
         let past = if wants_past { Past::Told } else { Past::LeftOut };
-        let roles = self.in_time(self.roles(message)).await.unwrap_or_default();
+        let roles = self.within(DEADLINE, self.roles(message)).await.unwrap_or_default();
         Found { place, roles, past }
     }
 
-    async fn in_time<T>(&self, wanted: impl Future<Output = T>) -> Option<T> {
+    async fn within<T>(&self, limit: Duration, wanted: impl Future<Output = T>) -> Option<T> {
         let wanted = std::pin::pin!(wanted);
         tokio::select! {
             biased;
             found = wanted => Some(found),
-            () = self.clock.sleep(DEADLINE) => None,
+            () = self.clock.sleep(limit) => None,
         }
     }
 
@@ -190,17 +200,26 @@ impl Lookup {
 
     /// The roles that may let somebody in.
     async fn roles(&self, message: &api::Message) -> Vec<Snowflake> {
-        if self.settings.allowed_roles.is_empty() || message.webhook_id.is_some() {
+        if message.webhook_id.is_some() {
             return Vec::new();
         }
         if let Some(member) = &message.member {
             return member.roles.clone();
         }
-        let configured = self.settings.dm_role_auth_guild.as_deref().and_then(Snowflake::parse);
-        let (Some(guild), Some(author)) = (message.guild_id.or(configured), &message.author) else {
-            return Vec::new();
-        };
-        self.member_roles(guild, author.id).await
+        match &message.author {
+            Some(author) => self.roles_in(message.guild_id, author.id).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// Somebody's roles in a guild, or in the one that counts in direct chats.
+    async fn roles_in(&self, guild: Option<Snowflake>, user: Snowflake) -> Vec<Snowflake> {
+        match guild.or_else(|| self.settings.direct_guild()) {
+            Some(guild) if !self.settings.allowed_roles.is_empty() => {
+                self.member_roles(guild, user).await
+            }
+            Some(_) | None => Vec::new(),
+        }
     }
 
     async fn member_roles(&self, guild: Snowflake, user: Snowflake) -> Vec<Snowflake> {

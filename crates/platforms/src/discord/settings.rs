@@ -219,10 +219,18 @@ impl Settings {
         }
     }
 
-    /// The first of somebody's roles that lets them in, in a guild or in a direct chat.
-    pub(crate) fn vouched(&self, guild: Option<Snowflake>, roles: &[Snowflake]) -> Option<RoleId> {
-        let role = self.allowed_roles().find(|role| roles.contains(role))?;
-        if guild.is_some() { Some(role.role()) } else { self.direct_role(role) }
+    /// Those of somebody's roles that let them in, in a guild or in a direct chat.
+    pub(crate) fn vouched(&self, guild: Option<Snowflake>, roles: &[Snowflake]) -> Vec<RoleId> {
+        let theirs = self.allowed_roles().filter(|role| roles.contains(role));
+        match guild {
+            Some(_) => theirs.map(Snowflake::role).collect(),
+            None => theirs.filter_map(|role| self.direct_role(role)).collect(),
+        }
+    }
+
+    /// The guild whose roles count in direct chats.
+    pub(crate) fn direct_guild(&self) -> Option<Snowflake> {
+        self.dm_role_auth_guild.as_deref().and_then(Snowflake::parse)
     }
 
     fn allowed_roles(&self) -> impl Iterator<Item = Snowflake> {
@@ -232,8 +240,8 @@ impl Settings {
     /// A role as it counts in direct chats. The guild is in it: who names another one there believes what that
     /// one says, and nothing that the earlier one has said.
     fn direct_role(&self, role: Snowflake) -> Option<RoleId> {
-        let guild = self.dm_role_auth_guild.as_deref().and_then(Snowflake::parse)?;
-        RoleId::new(format!("{guild}/{role}")).ok()
+        let id = format!("{}/{role}", self.direct_guild()?);
+        Some(RoleId::new(id).expect("digits and a stroke are an id"))
     }
 
     /// The prompt of the first of these places that has one.

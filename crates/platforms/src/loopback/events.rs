@@ -167,7 +167,7 @@ fn source(place: Place) -> Result<Source, IdError> {
         below: None,
         known_by,
         // Who is heard is for the account's list to say, not for a line that came over a socket.
-        role: None,
+        roles: Vec::new(),
     })
 }
 

@@ -394,7 +394,7 @@ async fn everything_that_is_known_about_a_message_can_be_told() {
         "quote": { "text": "Pizza.", "author": "us" },
         "overheard": [{ "name": "Bob", "text": "I had soup." }],
         "channel_prompt": "Answer in French.", "skills": ["review"],
-        "role": "cooks",
+        "roles": ["cooks"],
     });
     bench.bridge.tell(line.to_string().as_bytes()).await;
     let Inbound { from, to, source, kind, .. } = bench.event().await;

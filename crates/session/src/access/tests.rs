@@ -13,7 +13,7 @@ fn roles(names: &[&str]) -> BTreeSet<RoleId> {
 }
 
 fn caller(sender: &Sender, room: Room) -> Caller<'_> {
-    Caller { sender, role: None, room, grant: None }
+    Caller { sender, roles: &[], room, grant: None }
 }
 
 fn stands(access: &Access, name: &str, room: Room) -> (Footing, Rule) {
@@ -126,13 +126,13 @@ fn a_role_is_what_the_platform_says_and_not_a_name() {
     let mut access = Access::only(ids(&["ann"]));
     access.direct.roles = roles(&["cooks"]);
     assert_eq!(access.footing(Caller::of(&hello, None)).0, Footing::Stranger);
-    hello.source.role = Some(RoleId::literal("cooks"));
+    hello.source.roles = ["waiters", "cooks"].map(RoleId::literal).to_vec();
     assert_eq!(access.footing(Caller::of(&hello, None)), (Footing::Admin, Rule::Role));
     // It counts as long as the account names it, and where it does.
     hello.to.chat.kind = ChatKind::Group;
     assert_eq!(access.footing(Caller::of(&hello, None)).0, Footing::Stranger);
     hello.to.chat.kind = ChatKind::Dm;
-    access.direct.roles = roles(&["waiters"]);
+    access.direct.roles = roles(&["guards"]);
     assert_eq!(access.footing(Caller::of(&hello, None)).0, Footing::Stranger);
 }
 
@@ -455,8 +455,8 @@ fn some_access() -> impl Strategy<Value = Access> {
     )
 }
 
-fn some_role() -> impl Strategy<Value = Option<RoleId>> {
-    prop::option::of(prop::sample::select(["cooks", "waiters"].map(RoleId::literal).to_vec()))
+fn some_roles() -> impl Strategy<Value = Vec<RoleId>> {
+    prop::sample::subsequence(["cooks", "waiters"].map(RoleId::literal).to_vec(), 0..=2)
 }
 
 fn some_grant() -> impl Strategy<Value = Option<Reach>> {
@@ -468,7 +468,7 @@ proptest! {
     fn nobody_passes_without_an_explicit_grant(
         access in some_access(),
         who in prop::sample::select(PEOPLE[..3].to_vec()),
-        role in some_role(),
+        theirs in some_roles(),
         room in prop::sample::select(Room::ALL.to_vec()),
         grant in some_grant(),
         bot in any::<bool>(),
@@ -481,9 +481,9 @@ proptest! {
                 || access.listed.contains(&sender.id)
                 || access.general.contains(&sender.id)
                 || here.listed.contains(&sender.id)
-                || role.as_ref().is_some_and(|role| here.roles.contains(role))
+                || theirs.iter().any(|role| here.roles.contains(role))
                 || grant.is_some_and(|reach| room.is_within(reach)));
-        let caller = Caller { sender: &sender, role: role.as_ref(), room, grant };
+        let caller = Caller { sender: &sender, roles: &theirs, room, grant };
         let authority = access.authority(caller);
         prop_assert_eq!(authority.may(Deed::Speak), granted);
         // Being an administrator lets nobody in.
@@ -491,7 +491,7 @@ proptest! {
         let named = access.listed.contains(&sender.id)
             || access.general.contains(&sender.id)
             || here.listed.contains(&sender.id)
-            || role.as_ref().is_some_and(|role| here.roles.contains(role))
+            || theirs.iter().any(|role| here.roles.contains(role))
             || here.tiers.admins.contains(&sender.id)
             || (here.tiers.admins.is_empty() && here.tiers.unnamed == Unnamed::Everyone);
         prop_assert!(!authority.is_admin() || named, "nobody becomes one by coming in");
@@ -517,14 +517,14 @@ proptest! {
     fn who_is_a_person_of_the_configuration_is_let_in_by_nothing_but_a_list(
         access in some_access(),
         who in prop::sample::select(PEOPLE[..3].to_vec()),
-        role in some_role(),
+        theirs in some_roles(),
         room in prop::sample::select(Room::ALL.to_vec()),
         grant in some_grant(),
         named in some_ids(),
         limit in prop::option::of(0_u64..3),
     ) {
         let sender = Sender::new(SenderId::literal(who));
-        let caller = Caller { sender: &sender, role: role.as_ref(), room, grant };
+        let caller = Caller { sender: &sender, roles: &theirs, room, grant };
         let before = access.authority(caller);
         let budget = Budget { messages: limit, ..Budget::NONE };
         let all: Vec<&str> = crate::COMMANDS.iter().map(|spec| spec.name).collect();

@@ -624,7 +624,7 @@ fn what_was_typed_is_compared_and_neither_printed_nor_written() {
 
 #[test]
 fn a_code_goes_with_the_right_of_its_administrator_and_the_operators_stay() {
-    let issuer = |name| Issuer { sender: SenderId::literal(name), role: None };
+    let issuer = |name| Issuer { sender: SenderId::literal(name), roles: Vec::new() };
     let mut book = GuestBook::default();
     book.issue(Reach::Direct, "operator", chance(1), at(0)).expect("issues");
     for (seed, name) in [(2, "alice"), (3, "bob")] {

@@ -47,7 +47,7 @@ impl Step<'_> {
         let asked = Asked {
             seq,
             from: hand.from.clone(),
-            role: hand.role.clone(),
+            roles: hand.roles.clone(),
             to: hand.to.clone(),
             request: Request::Speak(text.chars().take(LONGEST_SPOKEN).collect()),
             expires: self.now + PATIENCE,

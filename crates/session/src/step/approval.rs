@@ -29,8 +29,8 @@ const fn unapprovable(by: Approvers) -> &'static str {
             "only an administrator may approve this, and none is in this chat; ask for it where one is"
         }
         Approvers::Requester | Approvers::Both => {
-            "whoever came in with everybody may not approve this, and nobody else here may; the operator \
-             can let you in by name"
+            "whoever came in with everybody, or speaks in the name of a chat, may not approve this, and \
+             nobody else here may"
         }
     }
 }

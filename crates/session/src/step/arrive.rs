@@ -21,7 +21,7 @@ const LONGEST_OVERHEARD: usize = 500;
 impl Step<'_> {
     pub(super) fn arrived(&mut self, seq: Seq, inbound: Inbound) {
         self.comes_from(&inbound);
-        let role = inbound.source.role.clone();
+        let roles = inbound.source.roles.clone();
         let Inbound { from, to, kind, .. } = inbound;
         match kind {
             InboundKind::Stopped => {
@@ -32,9 +32,9 @@ impl Step<'_> {
             InboundKind::Said(message) if message.addressed != Addressed::ToUs => {
                 self.overhear(seq, &from, &message);
             }
-            InboundKind::Said(message) => self.said(waiting(seq, from, to, role, message)),
+            InboundKind::Said(message) => self.said(waiting(seq, from, to, roles, message)),
             InboundKind::Edited(message) => {
-                self.edited(waiting(seq, from, to, role, message));
+                self.edited(waiting(seq, from, to, roles, message));
             }
         }
     }
@@ -44,13 +44,13 @@ impl Step<'_> {
         let mut parts: Vec<Waiting> = Vec::with_capacity(rows.len());
         for (seq, inbound) in rows {
             self.comes_from(&inbound);
-            let role = inbound.source.role.clone();
+            let roles = inbound.source.roles.clone();
             match inbound.kind {
                 InboundKind::Said(message) => {
-                    parts.push(waiting(seq, inbound.from, inbound.to, role, message));
+                    parts.push(waiting(seq, inbound.from, inbound.to, roles, message));
                 }
                 InboundKind::Edited(message) => {
-                    let changed = waiting(seq, inbound.from, inbound.to, role, message);
+                    let changed = waiting(seq, inbound.from, inbound.to, roles, message);
                     match parts.iter_mut().find(|part| is_edition_of(&changed, part)) {
                         Some(part) => {
                             change(&mut part.message, changed.message);
@@ -111,7 +111,7 @@ impl Step<'_> {
             if let InboundKind::Said(message) | InboundKind::Edited(message) = inbound.kind {
                 let Inbound { from, to, source, .. } = inbound;
                 told = Some(from.clone());
-                self.aside(waiting(seq, from, to, source.role, message));
+                self.aside(waiting(seq, from, to, source.roles, message));
             }
         }
         if let Some(from) = told {
@@ -169,8 +169,8 @@ impl Step<'_> {
     }
 }
 
-fn waiting(seq: Seq, from: Sender, to: Address, role: Option<RoleId>, message: Message) -> Waiting {
-    Waiting { seq, from, to, role, message, joins: Joins::Burst }
+fn waiting(seq: Seq, from: Sender, to: Address, roles: Vec<RoleId>, message: Message) -> Waiting {
+    Waiting { seq, from, to, roles, message, joins: Joins::Burst }
 }
 
 /// A message says what its newest edition says. An edition without files leaves those that there are.

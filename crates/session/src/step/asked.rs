@@ -24,7 +24,7 @@ impl Step<'_> {
         let asked = Asked {
             seq: said.seq,
             from: said.from.clone(),
-            role: said.role.clone(),
+            roles: said.roles.clone(),
             to: said.to.clone(),
             request,
             expires: self.now + PATIENCE,
@@ -169,7 +169,7 @@ pub(super) fn asking(asked: &Asked) -> Effect {
     Effect::Ask {
         seq: asked.seq,
         from: asked.from.clone(),
-        role: asked.role.clone(),
+        roles: asked.roles.clone(),
         at: asked.to.clone(),
         request: asked.request.clone(),
     }

@@ -226,7 +226,7 @@ impl Step<'_> {
         }
         self.session.marks.pop();
         self.rewind(from, &asked.from);
-        let Asked { seq, from, role, to, .. } = asked;
+        let Asked { seq, from, roles, to, .. } = asked;
         let prompt = self.session.channel_prompt.clone();
         let again = |Recalled { from, message, heard }| Saying {
             seqs: Vec::new(),
@@ -237,7 +237,7 @@ impl Step<'_> {
         let mut group: Vec<Saying> = said.into_iter().map(again).collect();
         // All of it is said again in the row that asks for it.
         group[0].seqs.push(seq);
-        let asker = Asker { from, to, role };
+        let asker = Asker { from, to, roles };
         self.begin_turn(group, Task::Answer, asker, None);
     }
 

@@ -99,7 +99,8 @@ impl Step<'_> {
             Some(Choice { id: choice, label: text }) => {
                 let (to, message) =
                     (self.session.at.clone(), Message { text, ..Message::default() });
-                let said = Waiting { seq, from, to, role: None, message, joins: Joins::Burst };
+                let said =
+                    Waiting { seq, from, to, roles: Vec::new(), message, joins: Joins::Burst };
                 match self.asked_to_approve().and_then(|approval| approval.verdict(&choice)) {
                     Some(verdict) => self.judge(said, verdict, String::new()),
                     None => self.answered(said, Answer::Chosen(choice)),

@@ -63,7 +63,7 @@ impl Step<'_> {
         let Some(before) = self.put_down() else { return };
         let group = self.next_group();
         let (from, to) = (before.from.clone(), before.to.clone());
-        let asker = Asker { from, to, role: before.role.clone() };
+        let asker = Asker { from, to, roles: before.roles.clone() };
         self.begin_turn(said_at_once(group), Task::Answer, asker, Some(before));
     }
 
@@ -85,7 +85,7 @@ impl Step<'_> {
         asker: Asker,
         before: Option<TurnInHand>,
     ) {
-        let Asker { from, to, role } = asker;
+        let Asker { from, to, roles } = asker;
         let is_first = self.session.turns == 0;
         let is_new = before.is_none();
         self.session.turns += 1;
@@ -96,7 +96,7 @@ impl Step<'_> {
         let mut hand = TurnInHand {
             turn: turn.clone(),
             from,
-            role,
+            roles,
             to,
             seqs: group.iter().flat_map(|said| said.seqs.iter().copied()).collect(),
             answers: group.iter().find_map(|said| said.message.id.clone()),
@@ -569,7 +569,7 @@ fn start(session: &Session, hand: &TurnInHand, deadline: talaria_model::Timestam
         turn: hand.turn.clone(),
         task: hand.task.clone(),
         from: hand.from.clone(),
-        role: hand.role.clone(),
+        roles: hand.roles.clone(),
         to: hand.to.clone(),
         answers: hand.answers.clone(),
         deadline,
@@ -607,12 +607,12 @@ fn broken_off(text: String, sent: Option<OutboundId>, usage: Usage, cost: Cost) 
 pub(super) struct Asker {
     pub(super) from: Sender,
     pub(super) to: Address,
-    pub(super) role: Option<RoleId>,
+    pub(super) roles: Vec<RoleId>,
 }
 
 impl Asker {
     pub(super) fn of(said: &Waiting) -> Self {
-        Self { from: said.from.clone(), to: said.to.clone(), role: said.role.clone() }
+        Self { from: said.from.clone(), to: said.to.clone(), roles: said.roles.clone() }
     }
 }
 

@@ -219,7 +219,7 @@ fn commit(steps: &Steps, now: i64) -> Commit {
             seq: Seq(1),
             from: alice(),
             to: address(&key),
-            role: None,
+            roles: Vec::new(),
             message,
             joins: Joins::Burst,
         });

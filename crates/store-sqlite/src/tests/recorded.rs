@@ -131,7 +131,7 @@ async fn live(store: &dyn Store) -> Asked {
                 seq: Seq(5),
                 from: alice(),
                 to: second.at.clone(),
-                role: None,
+                roles: Vec::new(),
                 message: Default::default(),
                 joins: Joins::Burst,
             }],

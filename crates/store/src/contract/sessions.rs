@@ -17,9 +17,9 @@ use crate::{Commit, Counts, JournalState, Settlement, Store, StoreError};
 
 fn held(seq: u64, key: &SessionKey) -> Waiting {
     let message = Message { text: format!("held {seq}"), ..Message::default() };
-    let role = Some(RoleId::literal("cooks"));
+    let roles = vec![RoleId::literal("cooks")];
     let (from, to) = (alice(), address(key));
-    Waiting { seq: Seq(seq), from, to, role, message, joins: Joins::Nothing }
+    Waiting { seq: Seq(seq), from, to, roles, message, joins: Joins::Nothing }
 }
 
 pub async fn a_session_comes_back_as_it_was_in_every_phase(harness: &dyn Harness) {

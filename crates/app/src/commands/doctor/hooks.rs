@@ -8,7 +8,7 @@ use talaria_hooks::Hooks;
 use super::{Finding, Patient};
 
 pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
-    let hooks = Hooks::open(&patient.home.hooks(), Arc::new(SystemClock));
+    let hooks = Hooks::open(&patient.home.hooks(), &crate::hooks::EVENTS, Arc::new(SystemClock));
     let refused = hooks.refused().iter().map(|refused| {
         Finding::problem(
             "hooks",

@@ -239,15 +239,15 @@ async fn a_role_lets_people_in_where_they_have_it() {
     let mut bench =
         Bench::guild(json!({ "allowed_roles": ["901"], "dm_role_auth_guild": GUILD })).await;
     bench.vendor.tell("MESSAGE_CREATE", message(FIRST, GENERAL, "hi"));
-    assert_eq!(bench.event().await.source.role, Some(RoleId::literal("901")));
+    assert_eq!(bench.event().await.source.roles, [RoleId::literal("901")]);
     bench.vendor.truth().roles = vec!["901".into()];
     bench.vendor.tell("MESSAGE_CREATE", message(FIRST + 1, DM, "hi"));
     let asked_of_the_guild = RoleId::new(format!("{GUILD}/901")).unwrap();
-    assert_eq!(bench.event().await.source.role, Some(asked_of_the_guild));
+    assert_eq!(bench.event().await.source.roles, [asked_of_the_guild]);
     let mut other = message(FIRST + 2, GENERAL, "hi");
     other["member"]["roles"] = json!(["900"]);
     bench.vendor.tell("MESSAGE_CREATE", other);
-    assert_eq!(bench.event().await.source.role, None);
+    assert_eq!(bench.event().await.source.roles, []);
 }
 
 #[tokio::test]
@@ -295,6 +295,23 @@ fn press(id: u64, custom_id: &str) -> Value {
         "user": { "id": ALICE, "username": "alice" }, "message": asked,
         "data": { "component_type": 2, "custom_id": custom_id },
     })
+}
+
+#[tokio::test]
+async fn whoever_a_role_lets_in_may_press_and_choose_in_a_direct_chat() {
+    let roles = json!({ "allowed_roles": ["901", "902", "903"], "dm_role_auth_guild": GUILD });
+    let mut bench = Bench::guild(roles).await;
+    bench.vendor.truth().roles = vec!["903".into(), "800".into(), "901".into()];
+    let theirs = ["901", "903"].map(|role| RoleId::new(format!("{GUILD}/{role}")).unwrap());
+    bench.vendor.tell("INTERACTION_CREATE", press(FIRST, "call-1.1"));
+    assert_eq!(bench.event().await.source.roles, theirs);
+    let mut command = press(FIRST + 1, "");
+    command["type"] = json!(2);
+    command["data"] = json!({ "type": 1, "name": "status" });
+    bench.vendor.tell("INTERACTION_CREATE", command);
+    assert_eq!(bench.event().await.source.roles, theirs);
+    let members = bench.vendor.rest.requests_to(&format!("/guilds/{GUILD}/members/{ALICE}"));
+    assert_eq!(members.len(), 1, "who was asked about lately is known");
 }
 
 #[tokio::test]
