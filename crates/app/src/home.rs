@@ -31,6 +31,9 @@ const OURS: [&str; 19] = [
     ".gateway-starts.json",
 ];
 
+/// What a person puts there.
+const THEIRS: [&str; 3] = ["config.yaml", ".env", "hooks"];
+
 /// The folder that holds everything a gateway keeps.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
@@ -146,6 +149,10 @@ impl Home {
         let holds_something = self.look_at_state()?;
         match open_to(&real) {
             Some(how) if holds_something => return Err(is_open(&real, &how)),
+            // Whoever else uses it would be shut out.
+            Some(how) if self.holds_foreign_things().map_err(cannot)? => {
+                return Err(is_shared(&real, &how));
+            }
             // A folder that somebody made for us, as folders are made.
             Some(_) => close(&real).map_err(cannot)?,
             None => {}
@@ -170,6 +177,18 @@ impl Home {
             }
         }
         Ok(is_there)
+    }
+
+    /// Whether anything lies there that neither we nor a person who sets us up would put there.
+    fn holds_foreign_things(&self) -> io::Result<bool> {
+        for entry in fs::read_dir(&self.path)? {
+            let name = entry?.file_name();
+            let is_expected = |known: &&str| name == *known;
+            if !OURS.iter().chain(&THEIRS).any(is_expected) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn try_writing(&self) -> io::Result<()> {
@@ -218,8 +237,26 @@ impl Home {
     }
 }
 
+/// The mode of something for nobody but this user.
+fn private_mode(path: &Path) -> Mode {
+    fs::symlink_metadata(path).map_or(Mode::PRIVATE, |found| Mode::of(&found).for_us())
+}
+
+fn is_shared(path: &Path, how: &str) -> Halt {
+    Halt::new(
+        Exit::Misused,
+        format_args!(
+            "{} ({how}) is not for Talaria alone: it holds other things, and others can get into it",
+            path.display()
+        ),
+    )
+    .hint(format_args!(
+        "set TALARIA_HOME to a folder for nothing else; to close this one, run `{}`",
+        close_command(path, private_mode(path))
+    ))
+}
+
 fn is_open(path: &Path, how: &str) -> Halt {
-    let mode = fs::symlink_metadata(path).map_or(Mode::PRIVATE, |found| Mode::of(&found).for_us());
     Halt::new(
         Exit::Misused,
         format_args!(
@@ -229,7 +266,7 @@ fn is_open(path: &Path, how: &str) -> Halt {
     )
     .hint(format_args!(
         "run `{}`, or `talaria doctor --fix` for everything in the home",
-        close_command(path, mode)
+        close_command(path, private_mode(path))
     ))
 }
 
@@ -260,6 +297,18 @@ mod tests {
         set(&home.path, 0o755);
         home.prepare().unwrap();
         assert_eq!(mode(), 0o700, "a folder with nothing in it is closed");
+        fs::write(home.path.join("config.yaml"), "").unwrap();
+        set(&home.path.join("config.yaml"), 0o600);
+        set(&home.path, 0o755);
+        home.prepare().unwrap();
+        assert_eq!(mode(), 0o700, "one that was set up for us, too");
+        fs::write(home.path.join("index.html"), "").unwrap();
+        set(&home.path, 0o755);
+        let told = home.prepare().unwrap_err().explained();
+        assert!(told.contains("is not for Talaria alone") && told.contains("chmod 700"), "{told}");
+        assert_eq!(mode(), 0o755, "one that others use is left as it is");
+        fs::remove_file(home.path.join("index.html")).unwrap();
+        set(&home.path, 0o700);
         for (name, open, closed) in
             [("state.db", 0o640, 600), ("homes.json", 0o660, 600), ("files", 0o750, 700)]
         {
