@@ -427,26 +427,13 @@ fn what_an_earlier_run_left_in_hand_does_not_begin_for_who_is_not_heard_any_more
 
 #[test]
 fn a_role_that_is_not_named_any_more_lets_nobody_go_on() {
-    let cooks = || BTreeSet::from([RoleId::literal("cooks")]);
-    let by_role = |roles| Access {
-        direct: RoomRules { roles, ..RoomRules::default() },
-        ..Access::only([SenderId::literal("alice")])
-    };
-    for (named_now, answers) in [(cooks(), 2), ([RoleId::literal("guards")].into(), 0)] {
-        let (agent, gate) = patient();
-        let mut world = World::new(SIMPLE).with_agent(agent);
-        world.rules.busy = Busy::Queue;
-        world.rules.acks = talaria_session::Acks::Never;
-        world.accounts[0].1 = by_role(cooks());
+    for (named_now, answers) in [("cooks", 2), ("guards", 0)] {
+        let (mut world, gate) = kitchen();
         world.live(async |life| {
-            for (id, text) in [("e1", "one"), ("e2", "two")] {
-                life.vendor.deliver(of_a_cook(life, id, text));
-            }
-            life.until("both are heard", |vendor| vendor.is_heard()).await;
-            life.pass_seconds(1).await;
+            carla_asks_twice(life).await;
             assert_eq!(life.disk.counts().await.expect("reads").turns_in_hand, 1);
         });
-        world.accounts[0].1 = by_role(named_now);
+        world.accounts[0].1 = by_role(&[named_now]);
         gate.add_permits(10);
         world.live(async |life| {
             life.quiet().await;
@@ -459,28 +446,42 @@ fn a_role_that_is_not_named_any_more_lets_nobody_go_on() {
 
 #[test]
 fn a_role_that_is_taken_out_while_the_gateway_runs_ends_what_waits() {
-    let (agent, gate) = patient();
-    let mut world = World::new(SIMPLE).with_agent(agent);
-    world.rules.busy = Busy::Queue;
-    world.rules.acks = talaria_session::Acks::Never;
-    let cooks = || BTreeSet::from([RoleId::literal("cooks")]);
-    let by_role = |roles| Access {
-        direct: RoomRules { roles, ..RoomRules::default() },
-        ..Access::only([SenderId::literal("alice")])
-    };
-    world.accounts[0].1 = by_role(cooks());
+    let (mut world, gate) = kitchen();
     world.live(async |life| {
-        for (id, text) in [("e1", "one"), ("e2", "two")] {
-            life.vendor.deliver(of_a_cook(life, id, text));
-        }
-        life.until("both are heard", |vendor| vendor.is_heard()).await;
-        life.pass_seconds(1).await;
-        life.gateway.set_access(&account(), by_role(BTreeSet::new()));
+        carla_asks_twice(life).await;
+        life.gateway.set_access(&account(), by_role(&[]));
         gate.add_permits(10);
         life.quiet().await;
         assert_eq!(life.vendor.texts("c").len(), 1, "what was begun is finished");
         assert_eq!(life.disk.counts().await.expect("reads").denied, 1);
     });
+}
+
+/// An account that lets cooks in, with an agent that waits for permits.
+fn kitchen() -> (World, Arc<Semaphore>) {
+    let (agent, gate) = patient();
+    let mut world = World::new(SIMPLE).with_agent(agent);
+    world.rules.busy = Busy::Queue;
+    world.rules.acks = talaria_session::Acks::Never;
+    world.accounts[0].1 = by_role(&["cooks"]);
+    (world, gate)
+}
+
+/// People with these roles are heard in direct chats, and Alice is everywhere.
+fn by_role(names: &[&'static str]) -> Access {
+    let roles: BTreeSet<_> = names.iter().map(|name| RoleId::literal(name)).collect();
+    Access {
+        direct: RoomRules { roles, ..RoomRules::default() },
+        ..Access::only([SenderId::literal("alice")])
+    }
+}
+
+async fn carla_asks_twice(life: &Life) {
+    for (id, text) in [("e1", "one"), ("e2", "two")] {
+        life.vendor.deliver(of_a_cook(life, id, text));
+    }
+    life.until("both are heard", |vendor| vendor.is_heard()).await;
+    life.pass_seconds(1).await;
 }
 
 /// Something that Carla says, who is one of the cooks and one of the waiters.
