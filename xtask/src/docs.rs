@@ -182,14 +182,22 @@ there. As long as nobody is named, whoever is on the list is; who was paired or 
 `admins_unless_named` says `everyone`. Whoever
 speaks in the name of a group or a channel is a guest at most, because that can be several people.
 
+An administrator is one of an account, with two commands that concern all of them: `/reload` and `/restart` do
+nothing but what you have written into the configuration, so any administrator may give them. `/platforms pause` and
+`resume` are for you, on the web page and in the terminal; elsewhere they reach only accounts on which the same person
+(`people`) may give the command, too, by a list, and never the web page or the terminal.
+
 A stranger who writes in a direct chat is ignored, or gets one answer with a pairing code, as
 `unauthorized_dm_behavior` says. In chats of several people, strangers are met with silence. Who asks is let in
-with `talaria pair`, with `/pair`, or under *People* on the web page ([Web chat](platforms/web.md)).
+with `talaria pair`, with `/pair`, or under *People* on the web page ([Web chat](platforms/web.md)). Whoever was
+given a code by an administrator says it and nothing else, in one piece (`ABCDEFGH`) or with a dash in its middle (`ABCD-EFGH`), in
+letters of any size; everything else is a greeting and no guess.
 
 **What they may do**, looked up again whenever something of theirs is taken up: *named* is what
 `user_allowed_commands` lists, *role* what the person's role in `people` grants
 ([People](people.md)). `/help` and `/whoami` are everybody's who is heard. Whose `/stop`, `/approve` and `/deny`
-count is said by rows of their own; to stop another's turn takes the command.
+count is said by rows of their own; to stop another's turn takes the command, and so does a
+`/new` that would.
 ";
 
 fn access(_: &Path) -> Result<String> {

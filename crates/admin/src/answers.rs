@@ -362,7 +362,7 @@ fn granted(grant: Grant) -> api::Granted {
         tool,
         account: account.to_string(),
         sender: sender.to_string(),
-        by: by.to_string(),
+        by: by.id.to_string(),
         at: rfc3339(at),
         shown,
     }

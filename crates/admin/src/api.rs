@@ -24,18 +24,33 @@ pub struct Status {
     /// What is wrong with the configuration's files, while an older configuration applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
+    /// What the configuration says and the gateway goes on without until it is restarted.
+    #[serde(default)]
+    pub waits_for_restart: Vec<WaitingChange>,
     /// Where the HTTP listener is.
     pub http: String,
     /// The accounts.
     pub accounts: Vec<Account>,
+    /// Hooks that are not used.
+    #[serde(default)]
+    pub refused_hooks: Vec<RefusedHook>,
     /// Conversations known.
     pub sessions: u64,
     /// Sessions that are in memory at the moment.
     pub sessions_in_memory: u64,
     /// Turns that are not over.
     pub turns_in_hand: u64,
+    /// Since when the oldest of those works that are being taken, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_since: Option<String>,
     /// Events in the journal that no session has taken yet.
     pub unread: u64,
+    /// Messages that a session has taken and that are part of no turn yet.
+    #[serde(default)]
+    pub waiting: u64,
+    /// Since when the oldest of those waits, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_since: Option<String>,
     /// Events that were set aside because they kept failing.
     pub quarantined: u64,
     /// Events that policy did not let in and that are written down.
@@ -53,6 +68,28 @@ pub struct Status {
     pub losses: Vec<Loss>,
     /// Entries in all transcripts.
     pub entries: u64,
+}
+
+/// A hook that is not used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedHook {
+    /// What it is called: like its folder.
+    pub name: String,
+    /// What is wrong, what to do, and what is denied meanwhile.
+    pub problem: String,
+    /// The events that are denied meanwhile, because it guards them; `*` are all that hooks are asked about.
+    pub denies: Vec<String>,
+}
+
+/// A setting that waits for a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingChange {
+    /// The setting.
+    pub path: String,
+    /// What the gateway runs with.
+    pub running: String,
+    /// What it runs with after a restart.
+    pub configured: String,
 }
 
 /// How an account is doing.
@@ -446,12 +483,27 @@ pub struct Decision {
     /// The tools that were called for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolUse>,
+    /// What hooks did about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookDeed>,
     /// What was to be delivered because of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     /// What was said, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+}
+
+/// What a hook did about something, without anybody's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HookDeed {
+    /// Which.
+    pub hook: String,
+    /// `allowed`, `rewrote`, `refused`, `handled`, or `failed` where its `on_failure` denied it.
+    pub did: String,
+    /// Why it failed to decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// Something that happened.
@@ -585,6 +637,8 @@ pub enum ChangeEffect {
     Account,
     /// It applies after a restart.
     Restart,
+    /// It was read already and waits for a restart.
+    Waiting,
 }
 
 /// Why a request was not carried out.

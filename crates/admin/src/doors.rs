@@ -32,6 +32,12 @@ pub trait Operator: Send + Sync {
     /// What is wrong with the configuration's files, while an older configuration applies.
     fn wrong_configuration(&self) -> Option<String>;
 
+    /// The hooks that are not used.
+    fn refused_hooks(&self) -> Vec<api::RefusedHook>;
+
+    /// What the configuration says and the gateway goes on without until it is restarted.
+    fn waits_for_restart(&self) -> Vec<api::WaitingChange>;
+
     /// What reading the configuration again would do. The error is what is wrong with it.
     async fn plan(&self) -> Result<api::ConfigPlan, String>;
 

@@ -17,7 +17,7 @@ use talaria_model::{AccountId, SessionId};
 use talaria_platform::Surface;
 use talaria_session::Pause;
 use talaria_session::budget::Day;
-use talaria_store::{Clue, Failed, Presence, Reading, Told};
+use talaria_store::{Clue, Failed, Presence, Queues, Reading, Told};
 
 use crate::answers::{self, AnswerError, Listing, Pruning};
 use crate::doors::Operator;
@@ -68,6 +68,7 @@ pub(crate) fn routes(desk: Desk) -> Router {
 async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> {
     let gateway = &desk.gateway;
     let counts = gateway.store().counts().await.map_err(AnswerError::from)?;
+    let Queues { taken, .. } = gateway.store().queues().await.map_err(AnswerError::from)?;
     let failed = gateway.store().failed(LOSSES).await.map_err(AnswerError::from)?;
     let accounts = gateway.accounts();
     Ok(Json(api::Status {
@@ -78,13 +79,18 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
         model: desk.operator.model(),
         voice: desk.operator.voice(),
         configuration: desk.operator.wrong_configuration(),
+        waits_for_restart: desk.operator.waits_for_restart(),
         http: desk.http.clone(),
         denied_without_a_trace: accounts.iter().map(|account| account.traceless).sum(),
         accounts: accounts.into_iter().map(account_of).collect(),
+        refused_hooks: desk.operator.refused_hooks(),
         sessions: counts.sessions,
         sessions_in_memory: gateway.lanes_in_memory() as u64,
         turns_in_hand: counts.turns_in_hand,
+        turn_since: gateway.working_turns().iter().map(|turn| turn.since).min().map(rfc3339),
         unread: counts.unread,
+        waiting: taken.many,
+        waiting_since: taken.oldest.map(rfc3339),
         quarantined: counts.quarantined,
         denied: counts.denied,
         undelivered: counts.undelivered,
@@ -124,7 +130,7 @@ pub(crate) fn account_of(status: talaria_gateway::AccountStatus) -> api::Account
         problem,
         heard: status.heard.map(rfc3339),
         spoke: status.spoke.map(rfc3339),
-        mute: status.mute.map(|(since, reason)| format!("{reason}, since {}", rfc3339(since))),
+        mute: status.mute.map(|mute| format!("{}, since {}", mute.why, rfc3339(mute.since))),
         crashes: status.crashes,
         denied_lately: status.denied_lately,
         stranger: status.stranger.map(|stranger| api::Stranger {

@@ -107,8 +107,12 @@ pub(crate) async fn page(gateway: &Gateway, vitals: &Vitals) -> String {
     }
     let lanes = gateway.lanes_in_memory() as f64;
     page.one("talaria_lanes_in_memory", "gauge", "Sessions that are in memory.", &[], lanes);
-    let turns = gateway.working_turns().len() as f64;
-    page.one("talaria_turns_running", "gauge", "Turns that are being taken.", &[], turns);
+    let turns = gateway.working_turns();
+    let many = turns.len() as f64;
+    page.one("talaria_turns_running", "gauge", "Turns that are being taken.", &[], many);
+    let help = "How long the turn takes that is being taken for the longest.";
+    let longest = turns.iter().map(|turn| now.since(turn.since)).max().unwrap_or_default();
+    page.one("talaria_turn_oldest_seconds", "gauge", help, &[], longest.as_secs_f64());
     accounts(&mut page, gateway, now);
     own(&mut page, vitals);
     page.text
@@ -125,9 +129,15 @@ fn stored(page: &mut Page, counts: &Counts, queues: &Queues, now: Timestamp) {
     count("talaria_journal_denied", "Messages that were not let in.", counts.denied);
     count("talaria_journal_quarantined", "Messages that were set aside.", counts.quarantined);
     count("talaria_outbox_failed", "Parcels that will never be delivered.", counts.failed);
+    let help = "Messages that a session has taken and that are part of no turn.";
+    count("talaria_messages_waiting", help, queues.taken.many);
+    let mut oldest = |name: &str, help: &str, queue: Queue| {
+        page.one(name, "gauge", help, &[], age(queue, now));
+    };
     let help = "How long the oldest message waits that no session has taken.";
-    let age = age(queues.unread, now);
-    page.one("talaria_journal_unread_oldest_seconds", "gauge", help, &[], age);
+    oldest("talaria_journal_unread_oldest_seconds", help, queues.unread);
+    let help = "How long the oldest message waits that a session has taken and no turn has.";
+    oldest("talaria_messages_waiting_oldest_seconds", help, queues.taken);
     let states = [
         (ParcelState::Ready, "ready"),
         (ParcelState::Plain, "plain"),
@@ -143,7 +153,7 @@ fn stored(page: &mut Page, counts: &Counts, queues: &Queues, now: Timestamp) {
     let name = "talaria_outbox_oldest_seconds";
     page.family(name, "gauge", "How long the oldest parcel has to be delivered.");
     for (state, label) in states {
-        page.sample(name, &[("state", label)], self::age(of(state), now));
+        page.sample(name, &[("state", label)], age(of(state), now));
     }
 }
 
@@ -152,6 +162,7 @@ fn age(queue: Queue, now: Timestamp) -> f64 {
 }
 
 fn accounts(page: &mut Page, gateway: &Gateway, now: Timestamp) {
+    let mark = gateway.clock().mark();
     let accounts = gateway.accounts();
     let tallies = gateway.tallies();
     let name = "talaria_account_state";
@@ -186,7 +197,8 @@ fn accounts(page: &mut Page, gateway: &Gateway, now: Timestamp) {
     let name = "talaria_account_mute_seconds";
     page.family(name, "gauge", "For how long nothing that is said on an account gets through.");
     for AccountStatus { id, mute, .. } in &accounts {
-        let long = mute.as_ref().map_or(0.0, |(since, _)| now.since(*since).as_secs_f64());
+        let begun = mute.as_ref().map(|mute| mute.begun);
+        let long = begun.map_or(0.0, |begun| mark.since(begun).as_secs_f64());
         page.sample(name, &[("account", id.as_str())], long);
     }
     let name = "talaria_account_deafnesses_total";

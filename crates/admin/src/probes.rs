@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use talaria_clock::Mark;
 use talaria_gateway::{AccountState, AccountStatus, Gateway};
 use talaria_session::Surface;
 
@@ -53,22 +54,22 @@ impl Probes {
         } else if self.pulse.feel().await.problem().is_some() {
             Readiness::Unwritable
         } else {
-            of_accounts(&self.gateway.accounts())
+            of_accounts(&self.gateway.accounts(), self.gateway.clock().mark())
         }
     }
 }
 
-/// What the accounts come to. The operator's own, which are served by the process itself, tell nothing
-/// about others.
-fn of_accounts(accounts: &[AccountStatus]) -> Readiness {
+/// What the accounts come to at this moment. The operator's own, which are served by the process itself,
+/// tell nothing about others.
+fn of_accounts(accounts: &[AccountStatus], now: Mark) -> Readiness {
     let is_wanted = |account: &&AccountStatus| {
         account.surface == Surface::Platform && account.state != AccountState::Paused
     };
     let mut wanted = accounts.iter().filter(is_wanted);
-    let serves = |account: &AccountStatus| account.state == AccountState::Connected;
+    let serves = |account: &AccountStatus| !account.is_failing(now);
     if wanted.clone().next().is_some() && !wanted.any(serves) {
         Readiness::Unconnected
-    } else if accounts.iter().any(|account| account.state.is_failing()) {
+    } else if accounts.iter().any(|account| account.is_failing(now)) {
         Readiness::Degraded
     } else {
         Readiness::Ready
@@ -82,9 +83,9 @@ enum Readiness {
     Starting,
     /// Every account is, or was paused.
     Ready,
-    /// Every account is connected or is known not to be.
+    /// Every account serves or is known not to.
     Degraded,
-    /// There are accounts on platforms, and none of them is connected.
+    /// There are accounts on platforms, and each of them is not connected, or mute.
     Unconnected,
     /// It is ending.
     Draining,
@@ -162,6 +163,9 @@ pub(crate) async fn once_started(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+    use talaria_clock::{Clock, SystemClock};
+    use talaria_gateway::Mute;
     use talaria_model::{AccountId, Timestamp};
 
     fn account(surface: Surface, state: AccountState) -> AccountStatus {
@@ -190,6 +194,14 @@ mod tests {
         let own = || account(Surface::Own, AccountState::Connected);
         let broken = || AccountState::Refused { problem: "no".into(), hint: "yes".into() };
         let there = |state: AccountState| account(Surface::Platform, state);
+        let begun = SystemClock.mark();
+        let now = begun + Duration::from_secs(100);
+        let mute = |seconds: u64| {
+            let begun = begun + Duration::from_secs(100 - seconds);
+            let mute =
+                Mute { since: Timestamp::default(), begun, tried: begun, why: "no route".into() };
+            AccountStatus { mute: Some(mute), ..there(AccountState::Connected) }
+        };
         for (accounts, expected, code) in [
             (vec![own()], Ready, 200),
             (vec![own(), there(AccountState::Connected)], Ready, 200),
@@ -198,8 +210,12 @@ mod tests {
             (vec![own(), there(broken()), there(AccountState::Paused)], Unconnected, 503),
             (vec![own(), there(AccountState::Paused)], Ready, 200),
             (vec![account(Surface::Own, broken())], Degraded, 200),
+            (vec![own(), mute(59)], Ready, 200),
+            (vec![own(), mute(60)], Unconnected, 503),
+            (vec![own(), mute(60), there(AccountState::Connected)], Degraded, 200),
+            (vec![own(), AccountStatus { state: AccountState::Paused, ..mute(60) }], Ready, 200),
         ] {
-            let readiness = of_accounts(&accounts);
+            let readiness = of_accounts(&accounts, now);
             assert_eq!((readiness, readiness.code().as_u16()), (expected, code), "{accounts:?}");
         }
     }

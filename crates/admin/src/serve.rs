@@ -1,7 +1,7 @@
 //! Serves connections, each for only so long as it is good for something: a request has to come in
-//! time, its body and its answer have to move, and when every place is taken, whoever holds one for
-//! nothing gives it up. Nobody gets more than a share of the places, and whoever is refused all the
-//! time waits for it.
+//! time, and the whole of it if nobody knows the sender; bodies and answers have to move, and when
+//! every place is taken, whoever holds one for nothing gives it up. Nobody gets more than a share of
+//! the places, and whoever is refused all the time waits for it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use talaria_clock::{Clock, Sleep};
-use talaria_platform::Peer;
+use talaria_platform::{Hurry, Peer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
@@ -42,6 +42,8 @@ pub(crate) struct Limits {
     pub(crate) each: usize,
     /// How long a request may take to say what it wants, counted from when we listen for it.
     pub(crate) head: Duration,
+    /// How long the body of a request may take in all, unless its sender is known.
+    pub(crate) body: Duration,
     /// How long a body or an answer may stand still.
     pub(crate) still: Duration,
 }
@@ -53,6 +55,7 @@ impl Default for Limits {
             // All who come by way of one proxy are one peer.
             each: 256,
             head: Duration::from_secs(10),
+            body: Duration::from_secs(10),
             // Longer than a page's stream is silent.
             still: Duration::from_secs(60),
         }
@@ -124,10 +127,15 @@ where
     let answering = service_fn(|request: Request<Incoming>| {
         let (house, place) = (house.clone(), place.clone());
         async move {
-            let asking = Asking::begin(place.clone(), house.clock.clone(), house.limits.still);
+            let hurry = Hurry::default();
+            let asking = Asking::begin(place.clone(), house.clone(), hurry.clone());
             let mut request = request.map(|body| Body::new(asking.through(body)));
-            if let Some(peer) = peer {
-                request.extensions_mut().insert(peer);
+            match peer {
+                Some(peer) => {
+                    request.extensions_mut().insert(peer);
+                    request.extensions_mut().insert(hurry);
+                }
+                None => hurry.waive(),
             }
             let answered = Answered { place };
             let response = answer(house.routes.clone(), request).await;
@@ -173,28 +181,29 @@ async fn answer(routes: Router, request: Request<Body>) -> Response {
 /// A request whose body is still to come.
 struct Asking {
     place: Arc<Place>,
-    clock: Arc<dyn Clock>,
-    still: Duration,
+    house: Arc<House>,
+    hurry: Hurry,
 }
 
 impl Asking {
-    fn begin(place: Arc<Place>, clock: Arc<dyn Clock>, still: Duration) -> Self {
+    fn begin(place: Arc<Place>, house: Arc<House>, hurry: Hurry) -> Self {
         place.does(Doing::Asking);
-        Self { place, clock, still }
+        Self { place, house, hurry }
     }
 
     fn through(self, body: Incoming) -> RequestBody {
-        let body = RequestBody { body, asking: self, standstill: None };
+        let body = RequestBody { body, asking: self, standstill: None, deadline: None };
         body.notice_end();
         body
     }
 }
 
-/// The body of a request, which has to go on arriving.
+/// The body of a request, which has to go on arriving, and to be there in time if nobody knows whose it is.
 struct RequestBody {
     body: Incoming,
     asking: Asking,
-    standstill: Option<Mutex<Sleep>>,
+    standstill: Option<Wait>,
+    deadline: Option<Wait>,
 }
 
 /// Why a body was not read to its end.
@@ -202,6 +211,8 @@ struct RequestBody {
 enum BodyError {
     #[error("the body of the request stopped arriving")]
     Standstill,
+    #[error("the body of the request takes too long")]
+    Late,
     #[error(transparent)]
     Cut(#[from] hyper::Error),
 }
@@ -232,11 +243,19 @@ impl HttpBody for RequestBody {
                 Poll::Ready(frame.map(|frame| frame.map_err(BodyError::from)))
             }
             Poll::Pending => {
-                let Self { asking, standstill, .. } = &mut *self;
-                let wait =
-                    standstill.get_or_insert_with(|| Mutex::new(asking.clock.sleep(asking.still)));
-                let wait = wait.get_mut().unwrap_or_else(|poison| poison.into_inner());
-                wait.as_mut().poll(context).map(|()| Some(Err(BodyError::Standstill)))
+                let Self { asking: Asking { house, hurry, .. }, standstill, deadline, .. } =
+                    &mut *self;
+                let House { clock, limits, .. } = &**house;
+                let wait = |wait| Wait::new(clock.sleep(wait));
+                let still = standstill.get_or_insert_with(|| wait(limits.still));
+                if Pin::new(still).poll(context).is_ready() {
+                    return Poll::Ready(Some(Err(BodyError::Standstill)));
+                }
+                let late = deadline.get_or_insert_with(|| wait(limits.body));
+                if !hurry.is_waived() && Pin::new(late).poll(context).is_ready() {
+                    return Poll::Ready(Some(Err(BodyError::Late)));
+                }
+                Poll::Pending
             }
         }
     }
@@ -292,7 +311,7 @@ struct ClockTimer(Arc<dyn Clock>);
 
 impl Timer for ClockTimer {
     fn sleep(&self, wait: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(Shareable(Mutex::new(self.0.sleep(wait))))
+        Box::pin(Wait::new(self.0.sleep(wait)))
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn hyper::rt::Sleep>> {
@@ -300,10 +319,16 @@ impl Timer for ClockTimer {
     }
 }
 
-/// The library wants to share what it only ever polls from one place.
-struct Shareable(Mutex<Sleep>);
+/// A wait on our clock. Libraries want to share what they only ever poll from one place.
+struct Wait(Mutex<Sleep>);
 
-impl Future for Shareable {
+impl Wait {
+    fn new(sleep: Sleep) -> Self {
+        Self(Mutex::new(sleep))
+    }
+}
+
+impl Future for Wait {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -312,7 +337,7 @@ impl Future for Shareable {
     }
 }
 
-impl hyper::rt::Sleep for Shareable {}
+impl hyper::rt::Sleep for Wait {}
 
 #[cfg(test)]
 mod tests;

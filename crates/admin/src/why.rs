@@ -4,8 +4,8 @@
 use talaria_clock::rfc3339;
 use talaria_gateway::{Glimpse, MISDIRECTED, Unwritten};
 use talaria_model::{
-    AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Scrutiny, Timestamp,
-    ToolCall, TurnId,
+    AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Intervened, Intervention,
+    Scrutiny, Timestamp, ToolCall, TurnId,
 };
 use talaria_store::{
     AuditDeed, AuditRow, Audited, Clue, JournalState, ParcelState, Recorded, Sent, Store, Traced,
@@ -118,6 +118,7 @@ async fn decision(
     }
     told.timeline = timeline(event, glimpses);
     told.tools = tools(&event.entries);
+    told.hooks = interventions(&event.inbound).iter().map(hook).collect();
     told.parts = event.parcels.iter().map(part).collect();
     if words == Words::Shown {
         told.text = said(&event.inbound);
@@ -147,9 +148,28 @@ fn blank(inbound: &Inbound) -> api::Decision {
         behind: Vec::new(),
         timeline: Vec::new(),
         tools: Vec::new(),
+        hooks: Vec::new(),
         parts: Vec::new(),
         text: None,
     }
+}
+
+fn interventions(inbound: &Inbound) -> &[Intervention] {
+    match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => &message.interventions,
+        InboundKind::Pressed(_) | InboundKind::Stopped => &[],
+    }
+}
+
+fn hook(intervention: &Intervention) -> api::HookDeed {
+    let (did, because) = match &intervention.what {
+        Intervened::Allowed => ("allowed", None),
+        Intervened::Rewrote => ("rewrote", None),
+        Intervened::Refused => ("refused", None),
+        Intervened::Handled => ("handled", None),
+        Intervened::Failed(why) => ("failed", Some(why.clone())),
+    };
+    api::HookDeed { hook: intervention.by.clone(), did: did.into(), because }
 }
 
 fn is_asked_about(inbound: &Inbound) -> bool {
@@ -204,7 +224,16 @@ fn reason(event: &Traced) -> Option<String> {
         | JournalState::Denied(reason)
         | JournalState::Quarantined(reason) => Some(reason.clone()),
         JournalState::Bound(_) | JournalState::Handled => {
-            because(event).map(|because| sentence(because).to_owned())
+            because(event).map(|because| match (because, interventions(&event.inbound).last()) {
+                (Because::Hook, Some(Intervention { by, what })) => match what {
+                    Intervened::Failed(why) => {
+                        format!("the hook {by} denies what it cannot decide: {why}")
+                    }
+                    Intervened::Handled => format!("the hook {by} handled the command"),
+                    _ => format!("the hook {by} decided about the command"),
+                },
+                _ => sentence(because).to_owned(),
+            })
         }
         JournalState::Unread | JournalState::Taken => None,
     }
@@ -414,6 +443,7 @@ fn unwritten(glimpse: &Glimpse, all: &[Glimpse]) -> api::Decision {
         .chain(knocks(&glimpse.event, all, glimpse.at))
         .collect(),
         tools: Vec::new(),
+        hooks: Vec::new(),
         parts: Vec::new(),
         text: None,
     }
@@ -449,6 +479,7 @@ fn unanswered(kept: &Unanswered) -> api::Decision {
             what: "received, and written down in short".into(),
         }],
         tools: Vec::new(),
+        hooks: Vec::new(),
         parts: Vec::new(),
         text: None,
     }

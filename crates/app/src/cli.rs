@@ -1,5 +1,6 @@
 //! The command line, as people type it.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -133,7 +134,7 @@ pub(crate) struct LogsOptions {
     #[arg(long, value_enum)]
     pub(crate) level: Option<Severity>,
     /// Only lines from this long ago on, like 30m or 2days
-    #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) since: Option<Duration>,
     /// Print each line as it was written, a JSON object
     #[arg(long)]
@@ -246,6 +247,7 @@ pub(crate) struct ModelOptions {
 #[derive(Debug, Args)]
 pub(crate) struct WhyOptions {
     /// The platform's id of a message, the id of an event, or ACCOUNT:CHAT for the newest there
+    #[arg(value_parser = meant)]
     pub(crate) what: String,
     /// Print what was said, too
     #[arg(long)]
@@ -288,7 +290,7 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         account: Option<String>,
         /// Only what was said so long ago at most, like 7d or 12h
-        #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+        #[arg(long, value_name = "AGE", value_parser = age)]
         since: Option<Duration>,
         /// How many
         #[arg(long, default_value_t = 20)]
@@ -322,7 +324,7 @@ pub(crate) enum SessionsCommand {
     /// Forget conversations in which nothing was said for long, for good
     Prune {
         /// For how long, like 90d or 1y
-        #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+        #[arg(long, value_name = "AGE", value_parser = age)]
         older_than: Duration,
         /// Only say which those would be
         #[arg(long)]
@@ -358,7 +360,7 @@ pub(crate) enum Format {
 pub(crate) enum HooksCommand {
     /// List the hooks, what they want to hear of, and which are not used
     List(Output),
-    /// Let a hook hear one event, and print what it answers
+    /// Let a hook hear one event as the gateway would, and tell what it answers and what that means
     Test {
         /// The hook
         name: String,
@@ -367,6 +369,8 @@ pub(crate) enum HooksCommand {
         /// What it is told of it, as JSON
         #[arg(default_value = "{}")]
         context: String,
+        #[command(flatten)]
+        output: Output,
     },
 }
 
@@ -452,7 +456,7 @@ pub(crate) enum PairCommand {
 #[derive(Debug, Args)]
 pub(crate) struct AuditOptions {
     /// Only what happened so long ago at most, like 7d or 12h
-    #[arg(long, value_name = "AGE", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) since: Option<Duration>,
     /// Check that no row was changed and none taken out before another; prints the last one's mark
     #[arg(long)]
@@ -483,4 +487,51 @@ pub(crate) enum ConfigCommand {
     Apply(Output),
     /// Print the JSON Schema of config.yaml
     Schema,
+}
+
+/// A length of time, as people write it.
+fn age(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|_| "not a length of time; write it like 30s, 5m, 2h or 7d".to_owned())
+}
+
+/// What somebody wants to know about. The number of an event may have the sign that it is printed with.
+fn meant(text: &str) -> Result<String, Infallible> {
+    let number = text.strip_prefix('#');
+    let is_number =
+        |rest: &&str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    Ok(number.filter(is_number).unwrap_or(text).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(words: &[&str]) -> String {
+        let parsed = Cli::try_parse_from(["talaria"].iter().chain(words));
+        parsed.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_length_of_time_that_is_none_is_answered_with_what_one_looks_like() {
+        for words in [
+            &["logs", "--since", "soon"][..],
+            &["audit", "--since", "30"],
+            &["sessions", "search", "x", "--since", "5 fortnights"],
+            &["sessions", "prune", "--older-than", ""],
+        ] {
+            let told = refused(words);
+            assert!(told.contains("write it like 30s, 5m, 2h or 7d"), "{words:?}: {told}");
+        }
+        assert_eq!(refused(&["logs", "--since", "1h 30m"]), "");
+    }
+
+    #[test]
+    fn an_event_is_meant_with_and_without_its_sign() {
+        for (said, what) in
+            [("#6", "6"), ("6", "6"), ("#general", "#general"), ("#", "#"), ("web:#6", "web:#6")]
+        {
+            assert_eq!(meant(said), Ok(what.to_owned()));
+        }
+    }
 }

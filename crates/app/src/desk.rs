@@ -8,6 +8,7 @@ use talaria_admin::{Operator, Vitals, api};
 use talaria_clock::{Clock, SystemClock};
 use talaria_config::{Change, Config, Loaded, Sources};
 use talaria_gateway::{Chores, Drain, Gateway};
+use talaria_hooks::Refused;
 use talaria_providers::{Http, Switchboard};
 use talaria_session::ResumeReason;
 use talaria_store::{AuditDeed, Audited, StoreError};
@@ -50,6 +51,8 @@ pub(crate) struct Desk {
     pub(crate) equipment: Equipment,
     pub(crate) butler: Arc<Butler>,
     pub(crate) locks: Option<Locks>,
+    /// The configuration that it began with, which decides what only a restart changes.
+    pub(crate) begun: Loaded,
     pub(crate) state: Mutex<State>,
     /// The texts of `config.yaml` and `.env` that apply.
     pub(crate) applied: Mutex<(Option<String>, Option<String>)>,
@@ -67,6 +70,8 @@ pub(crate) struct Desk {
 pub(crate) struct State {
     pub(crate) loaded: Loaded,
     pub(crate) choice: Choice,
+    /// What of it waits for a restart: the gateway goes on with what it began with.
+    pub(crate) waiting: Vec<Change>,
 }
 
 impl Desk {
@@ -98,7 +103,7 @@ impl Desk {
 
     /// The model that answers and why it was chosen, in one line.
     pub(crate) fn model_and_why(&self) -> String {
-        let State { loaded, choice } = &*self.state();
+        let State { loaded, choice, .. } = &*self.state();
         format!("{}: {}", model::name(&choice.chain), model::why(&choice.chain, loaded))
     }
 
@@ -280,6 +285,24 @@ impl Operator for Desk {
 
     fn wrong_configuration(&self) -> Option<String> {
         self.wrong()
+    }
+
+    fn refused_hooks(&self) -> Vec<api::RefusedHook> {
+        let told = |refused: &Refused| api::RefusedHook {
+            name: refused.name(),
+            problem: self.redact(&refused.to_string()),
+            denies: refused.denies.named(),
+        };
+        self.instruments.hooks().refused().iter().map(told).collect()
+    }
+
+    fn waits_for_restart(&self) -> Vec<api::WaitingChange> {
+        let waiting = |change: &Change| api::WaitingChange {
+            path: change.path.clone(),
+            running: change.before.to_string(),
+            configured: change.after.to_string(),
+        };
+        self.state().waiting.iter().map(waiting).collect()
     }
 
     async fn plan(&self) -> Result<api::ConfigPlan, String> {

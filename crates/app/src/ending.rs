@@ -100,6 +100,11 @@ impl Why {
         }
     }
 
+    /// Whether somebody wants it to be gone, and not only this process.
+    pub(crate) fn is_planned(&self) -> bool {
+        matches!(self, Self::Stop | Self::Takeover { .. })
+    }
+
     fn is_signal(&self) -> bool {
         matches!(self, Self::Signal { .. })
     }

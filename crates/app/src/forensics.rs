@@ -165,7 +165,7 @@ impl InHand {
                 state: status.map(|status| redact(&format!("{:?}", status.state))),
                 since: status.map(|status| rfc3339(status.since)),
                 heard: status.and_then(|status| status.heard).map(rfc3339),
-                mute: status.and_then(|status| status.mute.as_ref()).map(|(_, why)| redact(why)),
+                mute: status.and_then(|status| status.mute.as_ref()).map(|mute| redact(&mute.why)),
                 generation: account.generation,
                 order: account.order,
                 orders: account.orders,

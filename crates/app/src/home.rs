@@ -138,11 +138,9 @@ impl Home {
         };
         make_for_us(&self.path).map_err(cannot)?;
         if !belongs_to_us(&self.path).map_err(cannot)? {
-            return Err(Halt::failed(format_args!(
-                "{} belongs to another user",
-                self.path.display()
-            ))
-            .hint("run talaria as that user, or set TALARIA_HOME to a folder of your own"));
+            let problem = format!("{} belongs to another user", self.path.display());
+            return Err(Halt::new(Exit::Misused, problem)
+                .hint("run talaria as that user, or set TALARIA_HOME to a folder of your own"));
         }
         // A home may be a link to where there is room.
         let real = fs::canonicalize(&self.path).map_err(cannot)?;
@@ -283,6 +281,17 @@ mod tests {
         for place in [home.backups(), home.restoring(), home.voice(), home.account("x")] {
             assert!(ours.iter().any(|known| place.starts_with(known)), "{}", place.display());
         }
+    }
+
+    #[test]
+    fn the_home_of_another_user_is_refused_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        // Only root can give something away, and everything above is another user's to everybody else.
+        let given = std::os::unix::fs::chown(folder.path(), Some(65534), None);
+        let foreign = if given.is_ok() { folder.path() } else { Path::new("/") };
+        let halt = Home::at(foreign).prepare().unwrap_err();
+        assert!(halt.explained().contains("belongs to another user"), "{halt}");
+        assert_eq!(halt.of_a_gateway().exit, Exit::Unmendable);
     }
 
     #[test]

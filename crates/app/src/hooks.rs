@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
-use talaria_gateway::{Arriving, Commanded, Gateway, Happening, Order, Over, Used, Watcher, What};
-use talaria_hooks::{Hooks, Rewrite, Ruling, Verdict};
-use talaria_model::{Inbound, InboundKind};
-use talaria_session::Retired;
+use talaria_gateway::{
+    Arriving, Commanded, Decided, Gateway, Happening, Order, Over, Used, Watcher, What,
+};
+use talaria_hooks::{Events, Hooks, Listed, Rewrite, Ruling, Verdict, Way};
+use talaria_model::{Inbound, InboundKind, Intervened, Intervention};
+use talaria_session::{COMMANDS, Retired};
 
 /// What people say is cut to this where it is only told, in characters.
 const TOLD: usize = 500;
@@ -21,19 +23,22 @@ const ASKED: usize = 256 * 1024;
 /// The event of something that arrives.
 const ARRIVAL: &str = "pre_dispatch";
 
-/// What hooks can hear of. Commands are named by whoever gives them.
-pub(crate) const EVENTS: [&str; 10] = [
-    "gateway:startup",
-    "gateway:shutdown",
-    "session:start",
-    "session:end",
-    "session:reset",
-    "agent:start",
-    "agent:step",
-    "agent:end",
-    "command:*",
-    ARRIVAL,
-];
+/// What hooks can hear of, and what they are asked about. Commands are named by whoever gives them.
+pub(crate) const EVENTS: Events<'static> = Events {
+    all: &[
+        "gateway:startup",
+        "gateway:shutdown",
+        "session:start",
+        "session:end",
+        "session:reset",
+        "agent:start",
+        "agent:step",
+        "agent:end",
+        "command:*",
+        ARRIVAL,
+    ],
+    asked: &["command:*", ARRIVAL],
+};
 
 /// How long hooks have to hear that the gateway ends.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -51,6 +56,11 @@ pub(crate) struct Watching {
 impl Watching {
     pub(crate) fn new(hooks: Arc<Hooks>) -> Self {
         Self { hooks }
+    }
+
+    /// Whether an event is told to anybody, or decided about.
+    fn concerns(&self, event: &str) -> bool {
+        self.hooks.wants(event) || self.hooks.decides(event)
     }
 }
 
@@ -129,23 +139,26 @@ impl Watcher for Watching {
         }
     }
 
-    async fn arriving(&self, platform: &'static str, inbound: &Inbound) -> Arriving {
-        if !self.hooks.wants(ARRIVAL) {
-            return Arriving::Goes;
+    async fn arriving(&self, platform: &'static str, inbound: &Inbound) -> Decided<Arriving> {
+        if !self.concerns(ARRIVAL) {
+            return Arriving::Goes.into();
         }
-        let Verdict { ruling, by } = self.hooks.ask(ARRIVAL, &arrival(platform, inbound)).await;
-        let by = by.unwrap_or_default();
-        match ruling {
-            Ruling::Pass | Ruling::Allow => Arriving::Goes,
-            Ruling::Rewrite(Rewrite { text: Some(text), .. }) => Arriving::Rewritten(text),
-            Ruling::Rewrite(_) => Arriving::Goes,
-            Ruling::Skip { reason: Some(reason) } | Ruling::Deny { message: Some(reason) } => {
-                Arriving::Dropped(format!("the hook {by} dropped it: {}", cut(&reason, TOLD)))
-            }
-            Ruling::Skip { .. } | Ruling::Deny { .. } | Ruling::Handled { .. } => {
-                Arriving::Dropped(format!("the hook {by} dropped it"))
-            }
+        let verdict = self.hooks.ask(ARRIVAL, &arrival(platform, inbound)).await;
+        let Verdict { ruling, by: Some(by), failure } = verdict else {
+            return Arriving::Goes.into();
+        };
+        if let Some(failure) = failure {
+            let why = failure.in_short();
+            let dropped = format!("the hook {by} denies what it cannot decide: {why}");
+            return decided(Arriving::Dropped(dropped), by, Intervened::Failed(why));
         }
+        let what = arriving(&by, ruling);
+        let did = match &what {
+            Arriving::Goes => Intervened::Allowed,
+            Arriving::Rewritten(_) => Intervened::Rewrote,
+            Arriving::Dropped(_) => Intervened::Refused,
+        };
+        decided(what, by, did)
     }
 
     fn ordered(&self, order: &Order<'_>) {
@@ -155,25 +168,98 @@ impl Watcher for Watching {
         }
     }
 
-    async fn commanded(&self, order: &Order<'_>) -> Commanded {
+    async fn commanded(&self, order: &Order<'_>) -> Decided<Commanded> {
         let event = command(order);
-        if !self.hooks.wants(&event) {
-            return Commanded::Goes;
+        if !self.concerns(&event) {
+            return Commanded::Goes.into();
         }
-        match self.hooks.ask(&event, &given(order)).await.ruling {
-            Ruling::Pass | Ruling::Allow => Commanded::Goes,
-            Ruling::Deny { message } => Commanded::Answered(message.unwrap_or(REFUSED.into())),
-            Ruling::Skip { reason } => Commanded::Answered(reason.unwrap_or(REFUSED.into())),
-            Ruling::Handled { message } => Commanded::Answered(message.unwrap_or(DONE.into())),
-            Ruling::Rewrite(Rewrite { text: Some(text), .. }) => Commanded::Rewritten(text),
-            Ruling::Rewrite(Rewrite { command, arguments, .. }) => {
-                let name = command.unwrap_or(order.given.name.clone());
-                let arguments = arguments.unwrap_or(order.given.arguments.clone());
-                let text = format!("/{} {arguments}", name.trim_start_matches('/'));
-                Commanded::Rewritten(text.trim_end().to_owned())
-            }
+        let verdict = self.hooks.ask(&event, &given(order)).await;
+        let Verdict { ruling, by: Some(by), failure } = verdict else {
+            return Commanded::Goes.into();
+        };
+        let did = match (failure, &ruling) {
+            (Some(failure), _) => Intervened::Failed(failure.in_short()),
+            (None, Ruling::Pass | Ruling::Allow) => Intervened::Allowed,
+            (None, Ruling::Rewrite(_)) => Intervened::Rewrote,
+            (None, Ruling::Deny { .. } | Ruling::Skip { .. }) => Intervened::Refused,
+            (None, Ruling::Handled { .. }) => Intervened::Handled,
+        };
+        decided(commanded(ruling, &order.given.name, &order.given.arguments), by, did)
+    }
+}
+
+fn decided<T>(what: T, by: String, did: Intervened) -> Decided<T> {
+    Decided { what, by: Some(Intervention { by, what: did }) }
+}
+
+/// What a ruling about something that arrived comes to.
+fn arriving(by: &str, ruling: Ruling) -> Arriving {
+    match ruling {
+        Ruling::Pass | Ruling::Allow => Arriving::Goes,
+        Ruling::Rewrite(Rewrite { text: Some(text), .. }) => Arriving::Rewritten(text),
+        Ruling::Rewrite(_) => Arriving::Goes,
+        Ruling::Skip { reason: Some(reason) } | Ruling::Deny { message: Some(reason) } => {
+            Arriving::Dropped(format!("the hook {by} dropped it: {}", cut(&reason, TOLD)))
+        }
+        Ruling::Skip { .. } | Ruling::Deny { .. } | Ruling::Handled { .. } => {
+            Arriving::Dropped(format!("the hook {by} dropped it"))
         }
     }
+}
+
+/// What a ruling about a command comes to.
+fn commanded(ruling: Ruling, name: &str, arguments: &str) -> Commanded {
+    match ruling {
+        Ruling::Pass | Ruling::Allow => Commanded::Goes,
+        Ruling::Deny { message } => Commanded::Answered(message.unwrap_or(REFUSED.into())),
+        Ruling::Skip { reason } => Commanded::Answered(reason.unwrap_or(REFUSED.into())),
+        Ruling::Handled { message } => Commanded::Answered(message.unwrap_or(DONE.into())),
+        Ruling::Rewrite(Rewrite { text: Some(text), .. }) => Commanded::Rewritten(text),
+        Ruling::Rewrite(Rewrite { command, arguments: others, .. }) => {
+            let name = command.as_deref().unwrap_or(name).trim_start_matches('/');
+            let arguments = others.as_deref().unwrap_or(arguments);
+            Commanded::Rewritten(format!("/{name} {arguments}").trim_end().to_owned())
+        }
+    }
+}
+
+/// How the gateway lets a hook hear of an event.
+pub(crate) fn way(hook: &Listed, event: &str) -> Way {
+    let acts_at_once = |name: &str| {
+        let spec = COMMANDS.iter().find(|spec| spec.name == name);
+        spec.is_some_and(|spec| spec.command.acts_at_once())
+    };
+    let is_asked_about = event == ARRIVAL || named(event).is_some_and(|name| !acts_at_once(name));
+    if hook.manifest.decides && is_asked_about { Way::Asked } else { Way::Told }
+}
+
+/// What the gateway makes of a ruling about an event, in words.
+pub(crate) fn meaning(event: &str, about: &Value, ruling: &Ruling) -> String {
+    match ruling {
+        Ruling::Pass => return "it says nothing: the next hook is asked".to_owned(),
+        Ruling::Allow => return "it goes on, and no other hook is asked".to_owned(),
+        _ => {}
+    }
+    let Some(name) = named(event) else {
+        return match arriving("", ruling.clone()) {
+            Arriving::Goes => "a rewrite without a text changes nothing: it goes on".to_owned(),
+            Arriving::Rewritten(text) => format!("it goes on as: {text}"),
+            Arriving::Dropped(_) => "it is dropped without an answer".to_owned(),
+        };
+    };
+    let arguments = about["raw_args"].as_str().unwrap_or_default();
+    match commanded(ruling.clone(), name, arguments) {
+        Commanded::Goes => "it is carried out".to_owned(),
+        Commanded::Rewritten(text) => format!("in its place, this is said: {text}"),
+        Commanded::Answered(text) => {
+            format!("it is not carried out, and the person is told: {text}")
+        }
+    }
+}
+
+/// The command that an event is about.
+fn named(event: &str) -> Option<&str> {
+    event.strip_prefix("command:")
 }
 
 /// What a hook is told of something that arrived.

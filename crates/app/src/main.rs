@@ -118,7 +118,7 @@ async fn carry_out(command: Command, begun: Mark) -> Result<Exit, Halt> {
         Command::Run(RunOptions { home: Some(folder), .. }) => Home::at(folder),
         _ => Home::find()?,
     };
-    backup::settle(&home)?;
+    instance::starts::hold_up(backup::settle(&home)).await?;
     match command {
         Command::Run(options) => run::run(&home, options, begun).await,
         Command::Chat(options) => commands::chat::chat(&home, options).await,

@@ -199,6 +199,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_documented_example_makes_you_an_administrator_and_anna_one_of_the_family() {
+        let page = include_str!("../../../docs/people.md");
+        let example = page.split_once("```yaml\n").and_then(|(_, rest)| rest.split_once("```"));
+        let (example, _) = example.expect("an example");
+        let mut sources = Sources::default().with_config(example);
+        for (name, value) in [
+            ("TELEGRAM_BOT_TOKEN", "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"),
+            ("DISCORD_BOT_TOKEN", "a.b.c"),
+            ("SLACK_BOT_TOKEN", "xoxb-1"),
+            ("SLACK_APP_TOKEN", "xapp-1"),
+        ] {
+            sources = sources.with_variable(name, value);
+        }
+        let loaded = talaria_config::load(sources, talaria_platforms::ALL).expect("it is right");
+        let id = AccountId::literal("telegram");
+        let access = access(loaded.config(), &id, &loaded.config().accounts[&id]);
+        for room in Room::ALL {
+            assert_eq!(footing(&access, "42", room), Footing::Admin, "{room:?}");
+            assert_eq!(footing(&access, "123456789", room), Footing::Listed, "{room:?}");
+            assert_eq!(footing(&access, "7", room), Footing::Stranger, "{room:?}");
+        }
+        let anna = access.person(&SenderId::literal("123456789")).expect("is known");
+        assert!(anna.may_give("model") && !anna.may_give("restart"));
+        let warnings: Vec<_> = loaded.warnings().iter().map(ToString::to_string).collect();
+        assert!(!warnings.iter().any(|it| it.contains("command gating")), "{warnings:?}");
+    }
+
     fn bench(keys: &str) -> String {
         format!("accounts: {{loopback: {{address: '127.0.0.1:1', {keys}}}}}\n")
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use futures::future::join_all;
 use talaria_admin::guests::OPERATOR;
 use talaria_admin::{Operator, api};
-use talaria_config::{Applies, Change, Config, Shown, Sources};
+use talaria_config::{Applies, Change, Config, Loaded, Shown, Sources};
 use talaria_gateway::{AccountPlan, AccountState, Probation};
 use talaria_machine::Identity;
 use talaria_model::AccountId;
@@ -87,9 +87,19 @@ impl Desk {
     }
 }
 
+/// What only a restart changes, from what runs to this configuration.
+fn waiting(desk: &Desk, loaded: &Loaded) -> Vec<Change> {
+    let mut changes = desk.begun.changes_to(loaded);
+    changes.retain(|change| change.applies == Applies::Restart);
+    changes
+}
+
 /// What reading the configuration again would do.
 pub(crate) async fn plan(desk: &Desk) -> Result<api::ConfigPlan, String> {
-    let ReadAgain { loaded, changes, .. } = desk.read_again().await?;
+    let ReadAgain { loaded, mut changes, .. } = desk.read_again().await?;
+    let unread: BTreeSet<String> = changes.iter().map(|change| change.path.clone()).collect();
+    changes.retain(|change| change.applies != Applies::Restart);
+    changes.extend(waiting(desk, &loaded));
     let planned = |change: &Change| api::PlannedChange {
         path: change.path.clone(),
         before: change.before.to_string(),
@@ -97,7 +107,8 @@ pub(crate) async fn plan(desk: &Desk) -> Result<api::ConfigPlan, String> {
         effect: match change.applies {
             Applies::Live => api::ChangeEffect::Live,
             Applies::Account => api::ChangeEffect::Account,
-            Applies::Restart => api::ChangeEffect::Restart,
+            Applies::Restart if unread.contains(&change.path) => api::ChangeEffect::Restart,
+            Applies::Restart => api::ChangeEffect::Waiting,
         },
         account: account_of(change).map(|account| account.to_string()),
     };
@@ -153,7 +164,8 @@ pub(crate) async fn apply(desk: &Desk, by: &str) -> Result<api::Reloaded, String
     // Nor does it go back with one, and accounts have come.
     desk.set_access(loaded.config());
     let all_well = desk.before().held_back.is_empty();
-    *desk.state() = State { loaded, choice };
+    let waiting = waiting(desk, &loaded);
+    *desk.state() = State { loaded, choice, waiting };
     desk.applies(&sources);
     // What could not be recorded is found and recorded at the next start, beside what is known to work.
     if desk.record(&changes, by).await.is_ok() && all_well {

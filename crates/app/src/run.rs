@@ -23,9 +23,10 @@ use crate::home::Home;
 use crate::instance::Kind;
 use crate::last_good::{self, Booted, Older};
 use crate::logging::{self, Log};
+use crate::plain::plain;
 use crate::signals::{self, Signals};
 use crate::start::{self, Prepared, Running};
-use crate::state_file::StateFile;
+use crate::state_file::{LastSeen, StateFile};
 use crate::{again, init, instance, web_link};
 
 /// How long is waited for every account before it is said where to talk to the gateway meanwhile.
@@ -38,26 +39,54 @@ const NAME: &str = concat!("talaria ", env!("CARGO_PKG_VERSION"));
 pub(crate) async fn run(home: &Home, options: RunOptions, begun: Mark) -> Result<Exit, Halt> {
     let mut signals = Signals::listen()?;
     let state_file = StateFile::new(home, Kind::TalariaGateway);
-    let failed = |halt: &Halt| state_file.startup_failed(home, &halt.explained());
+    let usable = tokio::select! {
+        usable = instance::starts::hold_up(home.prepare()) => usable,
+        why = signals.end(home) => return Ok(exit(&why)),
+    };
+    usable.inspect_err(|halt| {
+        // Nothing is left behind in a folder that never was a home.
+        if LastSeen::read(home).is_some() {
+            state_file.startup_failed(home, &halt.explained());
+        }
+    })?;
+    let failed = |halt: Halt, log: Option<Log>| {
+        state_file.startup_failed(home, &halt.explained());
+        logging::not_started(home, log, &halt.explained());
+        halt
+    };
+    let mut log = None;
     let ready = tokio::select! {
-        ready = prepare(home, options, begun) => ready.inspect_err(failed)?,
+        ready = prepare(home, options, begun, &mut log) => ready,
         why = signals.end(home) => {
             // What it has begun is only what another start finds, too.
             state_file.never_started(home, &why.in_words());
             return Ok(exit(&why));
         }
     };
-    let Ready { prepared, sources, older, log } = ready;
+    let Ready { prepared, sources, older } = match ready {
+        Ok(ready) => ready,
+        Err(halt) => return Err(failed(halt, log)),
+    };
     // From here on something is in hand that has to be ended in good order.
     let mut starting = pin!(begin(home, prepared, sources, older));
     let mut ended = None;
     let running = loop {
         tokio::select! {
-            running = &mut starting => break running.inspect_err(failed)?,
+            running = &mut starting => break running,
             why = signals.end(home) => match ended {
                 None => ended = Some(why),
+                Some(first) if first.is_planned() => return Ok(Exit::Done),
                 Some(_) => return Err(signals::hurried()),
             },
+        }
+    };
+    let running = match running {
+        Ok(running) => running,
+        Err(halt) => {
+            let halt = failed(halt, log);
+            // Nobody wants it back, whatever kept it from starting.
+            let is_planned = ended.is_some_and(|why| why.is_planned());
+            return if is_planned { Ok(Exit::Done) } else { Err(halt) };
         }
     };
     let (desk, chores) = (running.desk.clone(), running.chores.clone());
@@ -65,11 +94,22 @@ pub(crate) async fn run(home: &Home, options: RunOptions, begun: Mark) -> Result
         desk.end(Ending::ForGood, why);
     }
     announce(home, &running);
-    tokio::select! {
-        served = running.serve() => served?,
-        halt = signals.heed(home, desk.clone(), &chores) => return Err(halt),
+    let served = tokio::select! {
+        served = running.serve() => served,
+        halt = signals.heed(home, desk.clone(), &chores) => Err(halt),
+    };
+    let (decided, pace) = desk.ending();
+    if let Some((Ending::ForGood, why)) = &decided
+        && why.is_planned()
+    {
+        // Nobody wants it back, however it went, and a manager starts again whatever fails.
+        if let Err(halt) = &served {
+            tracing::error!(problem = halt.explained(), "it did not end in good order");
+        }
+        return Ok(Exit::Done);
     }
-    match desk.ending() {
+    served?;
+    match (decided, pace) {
         (_, Pace::Hurried) => Err(signals::hurried()),
         // It would not be asked again.
         (Some((Ending::Again, _)), _) if signals.ask_for_an_end() => Ok(Exit::Done),
@@ -100,17 +140,22 @@ struct Ready {
     sources: Sources,
     /// Where its configuration is an older one than people edit.
     older: Option<Older>,
-    log: Log,
 }
 
-async fn prepare(home: &Home, options: RunOptions, begun: Mark) -> Result<Ready, Halt> {
+/// Prepares it on a home that can be used. The log begins as soon as it is known how it is to be kept.
+async fn prepare(
+    home: &Home,
+    options: RunOptions,
+    begun: Mark,
+    log: &mut Option<Log>,
+) -> Result<Ready, Halt> {
     let mut boot = Boot::new(begun);
-    home.prepare()?;
     // Before a gateway is ended that works: this one has to be able to start.
-    let Booted { loaded, sources, older } = last_good::configuration(home).await?;
+    let booted = last_good::configuration(home).await;
+    let Booted { loaded, sources, older } = instance::starts::hold_up(booted).await?;
     let discretion = Discretion::new();
     discretion.learn(&loaded);
-    let mut log = logging::start(home, &loaded.config().log, &discretion);
+    let log = log.insert(logging::start(home, &loaded.config().log, &discretion));
     for warning in start::warnings(&loaded) {
         tracing::warn!("{warning}");
     }
@@ -120,6 +165,7 @@ async fn prepare(home: &Home, options: RunOptions, begun: Mark) -> Result<Ready,
         boot.passed("starts");
     }
     if options.replace {
+        start::openable(home)?;
         instance::take_over(home, ending::longest(loaded.config())).await?;
         boot.passed("takeover");
     }
@@ -130,7 +176,7 @@ async fn prepare(home: &Home, options: RunOptions, begun: Mark) -> Result<Ready,
     if let Some(older) = &older {
         prepared.hold(&older.waiting);
     }
-    Ok(Ready { prepared, sources, older, log })
+    Ok(Ready { prepared, sources, older })
 }
 
 async fn begin(
@@ -208,16 +254,25 @@ async fn say_it(home: Home, http: SocketAddr, mut boot: Boot, gateway: Gateway, 
     for account in &failing {
         head.push_str(&format!("\n  failing    {account}"));
     }
+    let refused = desk.refused_hooks();
+    for hook in &refused {
+        head.push_str(&format!("\n  refused    hook {}", plain(&hook.problem)));
+    }
     if slow {
         print(&format!("{head}\n"));
     } else {
         say_where(&home, http, &desk, &head);
     }
     let model = desk.model();
-    init::ready(&match failing.len() {
-        0 => format!("answers with {model}"),
-        _ => format!("answers with {model}; failing: {}", failing.join("; ")),
-    });
+    let mut state = format!("answers with {model}");
+    if !failing.is_empty() {
+        state.push_str(&format!("; failing: {}", failing.join("; ")));
+    }
+    if !refused.is_empty() {
+        let names: Vec<&str> = refused.iter().map(|hook| hook.name.as_str()).collect();
+        state.push_str(&format!("; hooks that are not used: {}", plain(&names.join(", "))));
+    }
+    init::ready(&state);
 }
 
 /// Which accounts do not serve, and why.

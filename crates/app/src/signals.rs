@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use talaria_admin::Operator;
 use talaria_admin::guests::OPERATOR;
-use talaria_clock::{Clock, SystemClock};
+use talaria_clock::{Clock, Mark, SystemClock};
 use talaria_gateway::Chores;
 use talaria_machine::{Heard, Process, Wish, command_line};
 use talaria_model::Timestamp;
@@ -23,9 +23,14 @@ use crate::instance::marker::{self, Plan};
 /// How long it may take to read what somebody announced.
 const READING: Duration = Duration::from_millis(500);
 
+/// How long after a signal that asks for an end another one says the same once more. `timeout` signals its
+/// program and then the group that it is in, as does whoever ends a whole terminal; nobody insists so fast.
+const ECHO: Duration = Duration::from_millis(300);
+
 /// The signals that arrive.
 pub(crate) struct Signals {
     heard: talaria_machine::Signals,
+    echoes: Echoes,
     /// Why somebody asks for an end, while that is being read.
     reading: Option<BoxFuture<'static, Why>>,
 }
@@ -41,7 +46,7 @@ impl Signals {
     pub(crate) fn listen() -> Result<Self, Halt> {
         let listening = talaria_machine::Signals::listen();
         let heard = listening.map_err(|error| Halt::failed(format_args!("no signals: {error}")))?;
-        Ok(Self { heard, reading: None })
+        Ok(Self { heard, echoes: Echoes::default(), reading: None })
     }
 
     /// Whether somebody has asked for an end whom nobody has heard yet.
@@ -65,12 +70,17 @@ impl Signals {
             if let Some(reading) = &mut self.reading {
                 let why = reading.await;
                 self.reading = None;
+                // What came meanwhile is heard from here on.
+                self.echoes.counts(SystemClock.mark());
                 return Asks::End(why);
             }
             let Heard { wish, sender } = self.heard.next().await;
             match wish {
                 Wish::Reload => return Asks::Reload,
                 Wish::Restart => return Asks::Restart,
+                Wish::End(name) if self.echoes.has(SystemClock.mark()) => {
+                    tracing::debug!(name, "the same signal once more");
+                }
                 Wish::End(name) => {
                     self.reading = Some(why(home.clone(), name, sender).boxed());
                 }
@@ -100,6 +110,25 @@ impl Signals {
                 }
             }
         }
+    }
+}
+
+/// Tells a signal that insists from the echo of the one before.
+#[derive(Debug, Default)]
+struct Echoes {
+    /// When a signal last counted.
+    counted: Option<Mark>,
+}
+
+impl Echoes {
+    /// A signal counts at this moment.
+    fn counts(&mut self, now: Mark) {
+        self.counted = Some(now);
+    }
+
+    /// Whether a signal that is heard at this moment is no more than an echo.
+    fn has(&self, now: Mark) -> bool {
+        self.counted.is_some_and(|counted| now.since(counted) < ECHO)
     }
 }
 
@@ -174,4 +203,24 @@ fn announced(
         Plan::Takeover => Why::Takeover { by },
         Plan::Stop => Why::Stop,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_insists_only_when_it_comes_noticeably_later_than_the_last_that_counted() {
+        let first = SystemClock.mark();
+        let at = |millis| first + Duration::from_millis(millis);
+        let mut echoes = Echoes::default();
+        assert!(!echoes.has(first), "nobody has said anything before");
+        echoes.counts(first);
+        for soon in [0, 1, 150, 299] {
+            assert!(echoes.has(at(soon)), "{soon}");
+        }
+        assert!(!echoes.has(at(300)), "echoes do not put it off");
+        echoes.counts(at(300));
+        assert!(echoes.has(at(599)) && !echoes.has(at(600)));
+    }
 }

@@ -13,7 +13,6 @@ use talaria_gateway::{
 };
 use talaria_hooks::Hooks;
 use talaria_model::AccountId;
-use talaria_platform::FileStore;
 use talaria_providers::{Http, Switchboard};
 use talaria_store::Store;
 use talaria_store_sqlite::{OpenError, SqliteStore};
@@ -102,20 +101,27 @@ pub(crate) fn startable(loaded: &Loaded) -> Result<(), Halt> {
 
 /// Opens the store of a home that this process has locked.
 pub(crate) fn store(home: &Home) -> Result<Arc<dyn Store>, Halt> {
-    let store = SqliteStore::open(home.path()).map_err(|error| {
-        // The same program will find it no different.
-        let exit = match error {
-            OpenError::Newer { .. }
-            | OpenError::Foreign { .. }
-            | OpenError::Damaged { .. }
-            | OpenError::OldSqlite { .. } => Exit::Misused,
-            OpenError::Folder { .. } | OpenError::InUse { .. } | OpenError::Unwritable { .. } => {
-                Exit::Failed
-            }
-        };
-        Halt::new(exit, &error).hint(error.hint())
-    })?;
+    let store = SqliteStore::open(home.path()).map_err(unopened)?;
     Ok(Arc::new(store))
+}
+
+/// Whether the store of a home can be opened, as far as that can be seen while somebody else has it.
+pub(crate) fn openable(home: &Home) -> Result<(), Halt> {
+    talaria_store_sqlite::rehearse(home.path()).map_err(unopened)
+}
+
+fn unopened(error: OpenError) -> Halt {
+    // The same program will find it no different.
+    let exit = match error {
+        OpenError::Newer { .. }
+        | OpenError::Foreign { .. }
+        | OpenError::Damaged { .. }
+        | OpenError::OldSqlite { .. } => Exit::Misused,
+        OpenError::Folder { .. } | OpenError::InUse { .. } | OpenError::Unwritable { .. } => {
+            Exit::Failed
+        }
+    };
+    Halt::new(exit, &error).hint(error.hint())
 }
 
 /// Starts a gateway. `http` is where it listens, if not where the configuration says.
@@ -137,7 +143,7 @@ pub(crate) struct Prepared {
     boot: Boot,
     clock: Arc<dyn Clock>,
     store: Arc<dyn Store>,
-    files: Arc<dyn FileStore>,
+    files: Arc<DiskFiles>,
     accounts: Vec<AccountPlan>,
     limits: Limits,
     locks: Option<Locks>,
@@ -182,7 +188,7 @@ pub(crate) async fn prepare(
         .map_err(|error| Halt::failed(&error).hint(error.hint()))?;
     let address = doors.address().map_err(Halt::failed)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let files: Arc<dyn FileStore> = Arc::new(
+    let files = Arc::new(
         DiskFiles::open(home.files(), config.files.limit.bytes(), config.files.quota.bytes())
             .map_err(|error| Halt::failed(format_args!("cannot use the files folder: {error}")))?
             .forgetting(store.clone(), clock.clone()),
@@ -225,7 +231,7 @@ pub(crate) async fn prepare(
     })?;
     let paused = PausedAccounts::open(home)?;
     let butler = Arc::new(Butler::new(&config, homes, paused, switchboard.clone(), clock.clone()));
-    let hooks = Arc::new(Hooks::open(&home.hooks(), &crate::hooks::EVENTS, clock.clone()));
+    let hooks = Arc::new(Hooks::open(&home.hooks(), crate::hooks::EVENTS, clock.clone()));
     let instruments = Arc::new(Instruments::open(home, &config, hooks.clone(), &clock)?);
     Ok(Prepared {
         home: home.clone(),
@@ -270,6 +276,7 @@ impl Prepared {
         let agent = model::agent(&config, &choice, switchboard, &equipment);
         let before = reload::Before::of(&accounts);
         let chores = Arc::new(Chores::new(clock.clone()));
+        let shelves = files.clone();
         let gateway = Gateway::start(Parts {
             store,
             agent,
@@ -291,6 +298,10 @@ impl Prepared {
         })
         .await
         .map_err(Halt::failed)?;
+        chores.begin("letting go of files that nothing names", move || {
+            let shelves = shelves.clone();
+            async move { match shelves.keep_tidy().await {} }
+        });
         let desk = Arc::new(Desk {
             home,
             gateway: gateway.clone(),
@@ -298,7 +309,8 @@ impl Prepared {
             equipment,
             butler: butler.clone(),
             locks,
-            state: Mutex::new(State { loaded, choice }),
+            begun: loaded.clone(),
+            state: Mutex::new(State { loaded, choice, waiting: Vec::new() }),
             applied: Mutex::default(),
             before: Mutex::new(before),
             reloading: tokio::sync::Mutex::new(()),

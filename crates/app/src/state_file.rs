@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use talaria_admin::Operator;
-use talaria_clock::{Clock, SystemClock, rfc3339};
+use talaria_clock::{Clock, Mark, SystemClock, rfc3339};
 use talaria_gateway::{AccountState, AccountStatus, Gateway};
 use talaria_machine::{Mode, Outlasts, Process, replace_to};
 
@@ -36,7 +36,7 @@ const CALM: Duration = Duration::from_secs(10);
 pub(crate) enum GatewayState {
     Starting,
     Running,
-    /// It runs, and an account does not.
+    /// It runs, and an account does not, or nothing gets through there.
     Degraded,
     /// It is ending.
     Draining,
@@ -213,10 +213,8 @@ impl StateFile {
             GatewayState::Draining
         } else if gateway.is_starting() {
             GatewayState::Starting
-        } else if accounts.iter().any(|account| account.state.is_failing()) {
-            GatewayState::Degraded
         } else {
-            GatewayState::Running
+            standing(&accounts, SystemClock.mark())
         };
         let redact = |text: &str| desk.redact(text);
         State {
@@ -263,6 +261,14 @@ impl Pen {
     }
 }
 
+/// How it stands with a gateway that has started and goes on.
+fn standing(accounts: &[AccountStatus], now: Mark) -> GatewayState {
+    match accounts.iter().any(|account| account.is_failing(now)) {
+        true => GatewayState::Degraded,
+        false => GatewayState::Running,
+    }
+}
+
 fn platform(account: &AccountStatus, redact: &dyn Fn(&str) -> String) -> (String, Platform) {
     let (state, error_code, problem) = match &account.state {
         AccountState::Connecting if account.tried => ("retrying", None, None),
@@ -286,10 +292,10 @@ fn platform(account: &AccountStatus, redact: &dyn Fn(&str) -> String) -> (String
         state,
         error_code,
         error_message: problem.as_deref().map(redact),
-        mute: account.mute.as_ref().map(|(since, problem)| Mute {
-            since: rfc3339(*since),
-            error_message: redact(problem),
-        }),
+        mute: account
+            .mute
+            .as_ref()
+            .map(|mute| Mute { since: rfc3339(mute.since), error_message: redact(&mute.why) }),
         updated_at: rfc3339(account.since),
     };
     (account.id.to_string(), platform)
@@ -297,4 +303,45 @@ fn platform(account: &AccountStatus, redact: &dyn Fn(&str) -> String) -> (String
 
 fn path(home: &Home) -> PathBuf {
     home.path().join("gateway_state.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use talaria_model::{AccountId, Timestamp};
+    use talaria_session::Surface;
+
+    #[test]
+    fn a_gateway_with_an_account_on_which_nothing_gets_through_is_degraded() {
+        let begun = SystemClock.mark();
+        let mute = talaria_gateway::Mute {
+            since: Timestamp::default(),
+            begun,
+            tried: begun,
+            why: "no route".into(),
+        };
+        let account = AccountStatus {
+            id: AccountId::literal("main"),
+            platform: "any",
+            surface: Surface::Platform,
+            state: AccountState::Connected,
+            since: Timestamp::default(),
+            heard: None,
+            spoke: None,
+            mute: Some(mute),
+            generation: 1,
+            crashes: 0,
+            deafnesses: 0,
+            tried: true,
+            traceless: 0,
+            denied_lately: 0,
+            stranger: None,
+        };
+        let after = |seconds| {
+            standing(std::slice::from_ref(&account), begun + Duration::from_secs(seconds))
+        };
+        assert_eq!((after(59), after(60)), (GatewayState::Running, GatewayState::Degraded));
+        // Nothing was tried any more, so nothing is known.
+        assert_eq!((after(599), after(600)), (GatewayState::Degraded, GatewayState::Running));
+    }
 }

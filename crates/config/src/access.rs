@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use talaria_model::{RoleId, SenderId};
 use talaria_platform::{Identity, Roles, Spec};
 
+use crate::conversations::CommandSettings;
 use crate::finding::Finding;
 use crate::fit::FittedAccount;
+use crate::gating::Ungated;
 use crate::known::below;
 use crate::rules::{Origins, Verdict};
 use crate::settings::{AccountKeys, Config};
@@ -124,12 +126,6 @@ impl AccountAccess {
     pub fn is_open(&self) -> bool {
         [self.direct.doors, self.group.doors].contains(&Doors::Open)
     }
-
-    /// Whether several people are named, as far as can be known.
-    fn names_several(&self) -> bool {
-        let lists = [&self.allow, &self.general, &self.direct.allow, &self.group.allow];
-        self.names_roles() || lists.into_iter().flatten().collect::<BTreeSet<_>>().len() > 1
-    }
 }
 
 /// Who is heard on every account.
@@ -183,6 +179,7 @@ pub(crate) fn of_account(
     keys: &AccountKeys,
     By { spec, roles }: By<'_>,
     (settings, general): (&AccessSettings, &BTreeSet<SenderId>),
+    (commands_direct, commands_group): (&CommandSettings, &CommandSettings),
     origins: &Origins<'_>,
     verdict: &mut Verdict,
 ) -> AccountAccess {
@@ -281,13 +278,9 @@ pub(crate) fn of_account(
             "makes no difference, because in direct chats everybody or nobody is heard";
         warn("unauthorized_dm_behavior", expectation);
     }
-    if keys.allow_admin_from.is_empty() && keys.group_allow_admin_from.is_empty() {
-        // That the only one who is named is an administrator surprises nobody.
-        if access.names_several() {
-            let expectation = "everybody who is listed here may give every command, because \
-                               allow_admin_from and group_allow_admin_from name nobody";
-            warn("", expectation);
-        }
+    for ungated in Ungated::rooms(&access, commands_direct, commands_group) {
+        let (problem, hint) = (ungated.problem(&fitted.name), ungated.hint(&fitted.name));
+        warn("", &format!("{problem}; {hint}"));
     }
     access
 }

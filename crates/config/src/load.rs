@@ -86,8 +86,13 @@ impl Loaded {
     /// hold.
     pub fn reload(&self, sources: Sources) -> Result<(Loaded, Vec<Change>), Problems> {
         let next = load(sources, &self.registrations)?;
-        let changes = changes(self, &next);
+        let changes = self.changes_to(&next);
         Ok((next, changes))
+    }
+
+    /// What becomes different from this one to another.
+    pub fn changes_to(&self, next: &Loaded) -> Vec<Change> {
+        changes(self, next)
     }
 
     pub(crate) fn leaf(&self, path: &str) -> Option<&Leaf> {
@@ -209,7 +214,9 @@ fn compose(
     });
     // The names of hosts have no case.
     config.http.allowed_hosts.iter_mut().for_each(|host| host.make_ascii_lowercase());
-    problems.extend(rules::resolve_keys(&mut config, environment, &origins));
+    let keys = rules::resolve_keys(&mut config, environment, &origins);
+    problems.extend(keys.problems);
+    warnings.extend(keys.warnings);
     problems.extend(rules::check_shared_secrets(&leaves, &accounts));
     let platforms: Vec<&str> = registrations.iter().map(|known| known.spec.name).collect();
     let mut verdict = rules::check(&config, &origins, &platforms);
@@ -277,7 +284,8 @@ fn open(
     let (streaming, reply_to_mode) = (keys.streaming.clone(), keys.reply_to_mode);
     let display = keys.display;
     let by = access::By { spec, roles };
-    let access = access::of_account(&fitted, &keys, by, general, origins, verdict);
+    let access =
+        access::of_account(&fitted, &keys, by, general, (&direct, &group), origins, verdict);
     match opened {
         Ok(account) => {
             let platform = registration.spec;

@@ -7,9 +7,7 @@ use talaria_platform::Spec;
 
 use crate::access::{ADMINISTRATORS, senders, unfit};
 use crate::approvals::ApprovalMode;
-use crate::conversations::{
-    AdminsUnlessNamed, CommandSettings, QUIET_PLATFORMS, QuickSettings, needs_shell, words,
-};
+use crate::conversations::{CommandSettings, QUIET_PLATFORMS, QuickSettings, needs_shell, words};
 use crate::environment::Environment;
 use crate::finding::{Finding, Origin};
 use crate::fit::{FittedAccount, Held, Leaf};
@@ -215,22 +213,28 @@ pub(crate) fn is_header_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
 }
 
-/// Puts the keys of providers and of audio APIs in their place, wherever they are kept.
+/// Puts the keys of providers and of audio APIs in their place, wherever they are kept. A provider that no
+/// setting names may be without its key until somebody wants it.
 pub(crate) fn resolve_keys(
     config: &mut Config,
     environment: &Environment,
     origins: &Origins<'_>,
-) -> Vec<Finding> {
-    let mut problems = Vec::new();
+) -> Verdict {
+    let mut verdict = Verdict::default();
+    let models: Vec<&str> =
+        config.model.iter().chain(&config.fallback).map(String::as_str).collect();
     let providers = config.providers.iter_mut().map(|(name, provider)| {
-        (below("providers", name), &provider.api_key_env, &mut provider.api_key)
+        let need =
+            if models.iter().any(|model| is_of(model, name)) { Need::Now } else { Need::Later };
+        (below("providers", name), &provider.api_key_env, &mut provider.api_key, need)
     });
     let (transcribe, speak) = (&mut config.voice.transcribe, &mut config.voice.speak);
+    let (hears, speaks) = (&mut transcribe.api_key, &mut speak.api_key);
     let voice = [
-        ("voice.transcribe".to_owned(), &transcribe.api_key_env, &mut transcribe.api_key),
-        ("voice.speak".to_owned(), &speak.api_key_env, &mut speak.api_key),
+        ("voice.transcribe".to_owned(), &transcribe.api_key_env, hears, Need::Now),
+        ("voice.speak".to_owned(), &speak.api_key_env, speaks, Need::Now),
     ];
-    for (path, variable, api_key) in providers.chain(voice) {
+    for (path, variable, api_key, need) in providers.chain(voice) {
         let Some(variable) = variable else { continue };
         let path = below(&path, "api_key_env");
         let refuse = |expectation: &str| {
@@ -238,15 +242,36 @@ pub(crate) fn resolve_keys(
         };
         match environment.get(variable) {
             _ if api_key.is_some() => {
-                problems.push(refuse("is one key too many, because api_key is set too; keep one"));
+                verdict
+                    .problems
+                    .push(refuse("is one key too many, because api_key is set too; keep one"));
             }
-            None => problems.push(refuse(
-                "is not set; put it into .env or the environment, or remove api_key_env",
-            )),
+            None => match need {
+                Need::Now => verdict.problems.push(refuse(
+                    "is not set; put it into .env or the environment, or remove api_key_env",
+                )),
+                Need::Later => verdict.warnings.push(refuse(
+                    "is not set, so this provider cannot be used; put it into .env or the environment",
+                )),
+            },
             Some(found) => *api_key = Some(found.value.clone()),
         }
     }
-    problems
+    verdict
+}
+
+/// When a key has to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Something is configured that cannot be asked without it.
+    Now,
+    /// When somebody switches to what it opens.
+    Later,
+}
+
+/// Whether a model is written as one of this provider.
+fn is_of(model: &str, provider: &str) -> bool {
+    model.strip_prefix(provider).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Who may give which command on an account: in a direct chat, and in any other.
@@ -299,18 +324,6 @@ pub(crate) fn commands(
             let expectation = format!("makes no difference as long as {who} names nobody");
             verdict.warnings.push(Finding::at(&origins.of(&path), &path, expectation));
         }
-    }
-    if !admins.is_empty() && group.admins.is_empty() {
-        let path = below(&path, "allow_admin_from");
-        let who = match keys.admins_unless_named {
-            AdminsUnlessNamed::Listed => "whoever is listed",
-            AdminsUnlessNamed::Everyone => "everybody who is heard",
-        };
-        let expectation = format!(
-            "decides about direct chats only: in every other chat, {who} may give every command; name \
-             somebody in group_allow_admin_from, too"
-        );
-        verdict.warnings.push(Finding::at(&origins.of(&path), &path, expectation));
     }
     (CommandSettings { admins, allowed, unnamed: keys.admins_unless_named }, group)
 }

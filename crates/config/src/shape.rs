@@ -344,7 +344,7 @@ impl<'a> Shape<'a> {
         match self.kind() {
             Kind::Text if self.is_secret() => "secret".into(),
             Kind::Text => match (self.choices().as_slice(), self.format()) {
-                ([], Some(units::DURATION)) => "duration, like 30m or 90s".into(),
+                ([], Some(units::DURATION)) => "duration, like 30s, 5m or 2h".into(),
                 ([], Some(units::SIZE)) => "size, like 25MB or 2GB".into(),
                 ([], Some(units::LISTEN)) => "address and port".into(),
                 ([], Some(units::ZONE)) => "time zone, like Europe/Berlin".into(),

@@ -100,7 +100,7 @@ fn written(text: &str, shape: &Shape<'_>) -> Result<String, Mismatch> {
     match shape.format() {
         Some(units::DURATION) => units::parse_duration(text)
             .map(units::write_duration)
-            .ok_or_else(|| "is not a duration; write it like 30m or 90s".into()),
+            .ok_or_else(|| "is not a duration; write it like 30s, 5m or 2h".into()),
         Some(units::SIZE) => text
             .parse::<ByteSize>()
             .map(|size| size.to_string())

@@ -15,12 +15,12 @@ use talaria_model::{
     SenderId, Timestamp,
 };
 use talaria_platform::{Account, ConnectError, Library, Outgoing, SendError, Startup};
-use talaria_session::{Access, Authority, Caller, Gate, Person, Room, Strangers, Surface, Waiting};
+use talaria_session::{Access, Authority, Caller, Gate, Person, Room, Strangers, Surface, Who};
 use talaria_store::{Guests, StoreError};
 use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use link::{carry, connect};
-pub use status::{AccountState, AccountStatus};
+pub use status::{AccountState, AccountStatus, Mute};
 
 use crate::AccountPlan;
 use crate::denials::{Denials, Trace};
@@ -70,6 +70,8 @@ pub(crate) struct ConnectedAccount {
     status: Mutex<AccountStatus>,
     /// When it was last heard, whatever the wall clock says.
     heard: Mutex<Option<Mark>>,
+    /// Whether nothing that is said on it gets through.
+    pub(crate) mute: watch::Sender<Option<Mute>>,
     /// The last order after which it was tried.
     tried: watch::Sender<Option<u64>>,
     /// The order that is being followed.
@@ -231,6 +233,7 @@ impl ConnectedAccount {
             connected: Notify::new(),
             status: Mutex::new(status),
             heard: Mutex::default(),
+            mute: watch::Sender::new(None),
             tried: watch::Sender::new(None),
             tending: AtomicU64::new(0),
             care: Care::default(),
@@ -354,23 +357,28 @@ impl ConnectedAccount {
     }
 
     /// What became of something that was said on it.
-    pub(crate) fn speaks<T>(&self, sent: &Result<T, SendError>, now: Timestamp) {
-        let mut status = self.lock();
+    pub(crate) fn speaks<T>(&self, sent: &Result<T, SendError>, clock: &dyn Clock) {
+        let gets_through = || self.mute.send_if_modified(|mute| mute.take().is_some());
         match sent {
             Ok(_) => {
-                status.spoke = Some(now);
-                status.mute = None;
+                self.lock().spoke = Some(clock.now());
+                gets_through();
             }
             Err(
                 error @ (SendError::Unreachable { .. }
                 | SendError::Unconfirmed { .. }
                 | SendError::Unauthorized { .. }),
             ) => {
-                let since = status.mute.as_ref().map_or(now, |(since, _)| *since);
-                status.mute = Some((since, error.to_string()));
+                let (why, tried) = (error.to_string(), clock.mark());
+                self.mute.send_modify(|mute| match mute {
+                    Some(mute) => (mute.why, mute.tried) = (why, tried),
+                    None => *mute = Some(Mute { since: clock.now(), begun: tried, tried, why }),
+                });
             }
             // The platform has answered.
-            Err(_) => status.mute = None,
+            Err(_) => {
+                gets_through();
+            }
         }
     }
 
@@ -426,11 +434,6 @@ impl ConnectedAccount {
         self.access().authority(Caller::of(inbound, grant))
     }
 
-    /// What somebody may do at this moment whose message waits.
-    pub(crate) fn authority_of(&self, said: &Waiting) -> Authority {
-        self.authority_in(&said.from, &said.to, &said.roles)
-    }
-
     /// What somebody may do at this moment in a chat.
     pub(crate) fn authority_in(
         &self,
@@ -446,6 +449,11 @@ impl ConnectedAccount {
     /// Who somebody is, where the operator knows them by name.
     pub(crate) fn person(&self, sender: &SenderId) -> Option<Arc<Person>> {
         self.access().person(sender).cloned()
+    }
+
+    /// Whether a person of the configuration may give a command in such a chat there, too.
+    pub(crate) fn lets_give(&self, person: &Person, room: Room, command: &str, who: Who) -> bool {
+        self.access().lets_give(person, room, command, who)
     }
 
     /// Whether somebody unknown who writes in a direct chat is answered.
@@ -480,6 +488,11 @@ impl ConnectedAccount {
         let InboundKind::Said(message) = &inbound.kind else { return true };
         let sender = &inbound.from.id;
         self.guests().book.is_deaf_to(sender, &message.text, self.strangers(), now)
+    }
+
+    /// Whether a code is out that somebody could bring.
+    pub(crate) fn expects_codes(&self, now: Timestamp) -> bool {
+        self.guests().book.issued(now).next().is_some()
     }
 
     /// Whether somebody whom a list lets in has not been recorded yet.
@@ -586,6 +599,7 @@ pub(crate) fn statuses(shared: &Shared) -> Vec<AccountStatus> {
             denied_lately: denials.lately(now),
             stranger: denials.last().cloned(),
             tried: account.tried.borrow().is_some(),
+            mute: account.mute.borrow().clone(),
             surface: account.access().surface,
             ..account.lock().clone()
         }

@@ -24,14 +24,15 @@ pub(crate) async fn tell(shared: &Arc<Shared>, about: &AccountId, text: String) 
     }
 }
 
-/// The home on another account: one that is connected, or else any.
+/// The home on another account: one that is connected and not mute, or else any.
 fn home(shared: &Shared, about: &AccountId) -> Option<Address> {
     let homes = shared.steward.homes().into_iter().map(|home| home.at);
     let elsewhere = homes.filter(|at| at.account != *about);
     let mut known: Vec<(bool, Address)> = elsewhere
         .filter_map(|at| {
             let account = shared.accounts.get(&at.account)?;
-            Some((account.state() != AccountState::Connected, at))
+            let is_mute = account.mute.borrow().is_some();
+            Some((is_mute || account.state() != AccountState::Connected, at))
         })
         .collect();
     known.sort_by_key(|(is_away, _)| *is_away);

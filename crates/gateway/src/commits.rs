@@ -96,6 +96,16 @@ fn audited(attested: Attested) -> Audited {
     let gateway = || "gateway".to_owned();
     let (deed, actor, how) = match &what {
         Attest::Asked => (AuditDeed::ApprovalAsked, principal(&requester), ""),
+        Attest::Unasked(Some(Consent::Once)) => {
+            (AuditDeed::Approved, gateway(), ", unasked: nobody has to be asked")
+        }
+        Attest::Unasked(Some(Consent::Session)) => {
+            (AuditDeed::Approved, gateway(), ", unasked: approved before for the conversation")
+        }
+        Attest::Unasked(Some(Consent::Always)) => {
+            (AuditDeed::Approved, gateway(), ", unasked: approved before for good")
+        }
+        Attest::Unasked(None) => (AuditDeed::Denied, gateway(), ", unasked"),
         Attest::Approved(Consent::Once, by) => (AuditDeed::Approved, principal(by), ", once"),
         Attest::Approved(Consent::Session, by) => {
             (AuditDeed::Approved, principal(by), ", for the conversation")

@@ -106,9 +106,9 @@ impl Denials {
 /// As much of a denied event as is written down.
 pub(crate) fn excerpt(inbound: &mut Inbound) {
     if let InboundKind::Said(message) | InboundKind::Edited(message) = &mut inbound.kind {
-        let (id, mut text) = (message.id.take(), std::mem::take(&mut message.text));
+        let Message { id, mut text, addressed, interventions, .. } = std::mem::take(message);
         text.truncate(text.floor_char_boundary(EXCERPT));
-        *message = Message { id, text, addressed: message.addressed, ..Message::default() };
+        *message = Message { id, text, addressed, interventions, ..Message::default() };
     }
 }
 

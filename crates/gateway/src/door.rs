@@ -112,7 +112,7 @@ pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock
         if let Some(why) = unheard(shared, account, inbound) {
             return unanswered(shared, account, inbound, why.into());
         }
-        if scrutiny::minds_stranger(shared, inbound) {
+        if scrutiny::minds_stranger(shared, account, inbound) {
             return match account.door.asked_about.stand(knock, ASKED_AT_ONCE) {
                 Ok(Attended::Yes) => {}
                 Ok(Attended::NotYet) => {
@@ -157,7 +157,7 @@ fn unanswered(
     inbound: &Inbound,
     why: Cow<'static, str>,
 ) {
-    if scrutiny::minds_stranger(shared, inbound) {
+    if scrutiny::minds_stranger(shared, account, inbound) {
         scrutiny::tell(shared, account, inbound);
     }
     shared.glimpses.catch(inbound, shared.clock.now(), Unwritten::Knocked(why));

@@ -88,7 +88,7 @@ pub(crate) async fn admit(
         let is_heard = matches!(answer, Some(((_, _, JournalState::Unread), _)));
         // About who may be answered, somebody may be asked.
         let is_asked_about =
-            knock.as_ref().is_some_and(|knock| scrutiny::minds_stranger(shared, knock));
+            knock.as_ref().is_some_and(|knock| scrutiny::minds_stranger(shared, account, knock));
         if let (Some(whole), false) = (&whole, is_heard || is_repeated || is_asked_about) {
             scrutiny::tell(shared, account, whole);
         }
@@ -236,7 +236,7 @@ fn attend(account: &ConnectedAccount, inbound: &Inbound, part: Part, now: Timest
 /// Whether somebody who is not let in may be answered: a person who says something in a direct chat.
 pub(crate) fn knocks(by: &Authority, inbound: &Inbound) -> bool {
     let InboundKind::Said(message) = &inbound.kind else { return false };
-    let deed = match Code::read(&message.text) {
+    let deed = match Code::said(&message.text) {
         Some(_) => Deed::Redeem,
         None => Deed::AskToPair,
     };

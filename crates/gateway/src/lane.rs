@@ -4,6 +4,7 @@
 //! session, steps it, makes the step durable, and only then lets its effects happen. The agent of a new
 //! turn thinks in the meantime; nobody hears of it before.
 
+mod crossing;
 mod driver;
 mod events;
 mod step;
@@ -51,8 +52,8 @@ struct Inbox {
     behind: bool,
     /// Something was left to the journal since it was last looked into.
     missed: bool,
-    /// The last row that was put into `said`. A row is in the journal before it is handed over, so it
-    /// can come from both sides; the second time it is nothing new.
+    /// The last row that was put into `said`, or found in the journal. A row is in the journal before it is
+    /// handed over, so it can come from both sides; the second time it is nothing new.
     newest: Option<Seq>,
     agent: VecDeque<(TurnId, AgentEvent, oneshot::Sender<Option<u32>>)>,
     /// What was asked for. A session asks for a bounded number of things at once.
@@ -100,6 +101,16 @@ impl Inbox {
             self.newest = Some(heard.seq);
             self.said.push_back(heard);
         }
+    }
+
+    /// Takes up what is found in the journal. What overtakes others does so from there, too.
+    fn find(&mut self, heard: Heard) {
+        let overtakes = is_control(&heard.inbound) && self.has_room_for(&heard.inbound);
+        if overtakes && !self.is_known(heard.seq) {
+            self.newest = Some(heard.seq);
+            return self.control.push_back((heard.seq, heard.inbound));
+        }
+        self.take_up(heard);
     }
 
     /// What was said of a message may let it overtake others, or take that from it.

@@ -34,6 +34,7 @@ mod manner;
 mod marks;
 mod memory;
 mod menu;
+mod mute;
 mod open_questions;
 mod owed;
 mod pace;
@@ -72,7 +73,7 @@ use talaria_store::{Clue, Store, StoreError};
 
 use crate::shared::Shared;
 
-pub use accounts::{AccountState, AccountStatus};
+pub use accounts::{AccountState, AccountStatus, Mute};
 pub use attachments::StoredAttachments;
 pub use chores::{ChoreDump, Chores};
 pub use denials::Stranger;
@@ -93,7 +94,9 @@ pub use shared::{Limits, Routes};
 pub use speaking::Mouth;
 pub use steward::{NoSteward, Steward};
 pub use turns::WorkingTurn;
-pub use watching::{Arriving, Commanded, Happening, NoWatcher, Order, Over, Used, Watcher, What};
+pub use watching::{
+    Arriving, Commanded, Decided, Happening, NoWatcher, Order, Over, Used, Watcher, What,
+};
 
 /// Everything a gateway is made of.
 pub struct Parts {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use talaria_model::AccountId;
-use talaria_session::Pause;
-use talaria_store::{AuditDeed, Audited};
+use talaria_session::{Deed, Pause, Room, Who};
+use talaria_store::{AuditDeed, Audited, StoreError};
 
+use crate::accounts::ConnectedAccount;
+use crate::requests::Asking;
 use crate::shared::Shared;
 use crate::supervise::Course;
 
@@ -20,7 +22,22 @@ pub enum PauseError {
     Unkept(String),
 }
 
-/// Pauses an account or lets it go on, in the name of somebody. It is written down first.
+/// Whether whoever asks in a chat may have an account paused or go on. The operator may where nobody else
+/// can be; anybody else only what is theirs: accounts on which the same person may give the command, too.
+pub(crate) fn is_theirs(shared: &Shared, asking: &Asking, account: &ConnectedAccount) -> bool {
+    let Some(here) = shared.accounts.get(&asking.at.account) else { return false };
+    if here.id == account.id
+        || here.authority_in(&asking.from, &asking.at, &asking.roles).may(Deed::PauseAny)
+    {
+        return true;
+    }
+    let room = Room::of(asking.at.chat.kind);
+    here.person(&asking.from.id)
+        .is_some_and(|person| account.lets_give(&person, room, "platforms", Who::Admin))
+}
+
+/// Pauses an account or lets it go on, in the name of somebody. It is recorded first: what leaves no trace
+/// does not happen.
 pub(crate) async fn order(
     shared: &Arc<Shared>,
     account: &AccountId,
@@ -30,24 +47,52 @@ pub(crate) async fn order(
     let Some(found) = shared.accounts.get(account) else {
         return Err(PauseError::NoAccount(account.to_string()));
     };
-    shared.steward.keep_paused(account, pause).await.map_err(PauseError::Unkept)?;
     let (course, detail) = match pause {
         Pause::Pause => (Course::Paused, "paused"),
         Pause::Resume => (Course::Runs, "resumed"),
     };
+    record(shared, account, by, detail).await.map_err(|error| {
+        tracing::warn!(%account, %error, "an account stays as it is, because that cannot be recorded");
+        PauseError::Unkept("That cannot be recorded at the moment, so nothing was changed.".into())
+    })?;
+    if let Err(why) = shared.steward.keep_paused(account, pause).await {
+        if let Err(error) = record(shared, account, by, &format!("not {detail} after all")).await {
+            tracing::warn!(%account, %error, "the record says of an account what did not happen");
+        }
+        return Err(PauseError::Unkept(why));
+    }
     tracing::info!(%account, by, detail, "an account was told");
     // It may have been taken out meanwhile; then this is for when it is back.
     found.order(|now| if now == Course::Gone { now } else { course });
+    Ok(())
+}
+
+async fn record(
+    shared: &Shared,
+    account: &AccountId,
+    by: &str,
+    detail: &str,
+) -> Result<(), StoreError> {
     let audited = Audited {
         actor: by.to_owned(),
         deed: AuditDeed::SettingsChanged,
         subject: account.to_string(),
         detail: detail.to_owned(),
     };
-    if let Err(error) = shared.store.audit(shared.clock.now(), vec![audited]).await {
-        tracing::warn!(%error, "what was changed cannot be recorded");
-    }
-    Ok(())
+    shared.store.audit(shared.clock.now(), vec![audited]).await
+}
+
+/// What whoever asks hears about an account that is not theirs.
+pub(crate) fn refusal(account: &str, pause: Pause) -> String {
+    let verb = match pause {
+        Pause::Pause => "pause",
+        Pause::Resume => "resume",
+    };
+    format!(
+        "You are not known as an administrator of {}. The operator can say that in the web chat, or with \
+         `talaria platforms {verb} …`; who is the same person there is named in `people`.",
+        talaria_render::literal(account)
+    )
 }
 
 /// What came of it, for the person who asked in a chat.

@@ -15,7 +15,7 @@ use talaria_store::{
 
 use crate::accounts::{self, AccountState};
 use crate::pairing::{self, Paired, Wisher};
-use crate::pausing::PauseError;
+use crate::pausing::{self, PauseError};
 use crate::shared::Shared;
 use crate::spending::Tab;
 use crate::tasks::{Panicked, calm};
@@ -122,11 +122,21 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
         Request::Platforms => Told::Text(platforms(shared)),
         Request::Platform { account, pause } => {
             let by = who_asks(asking);
-            let done = match AccountId::new(account.as_str()) {
-                Ok(id) => crate::pausing::order(shared, &id, *pause, &by).await,
-                Err(_) => Err(PauseError::NoAccount(account.clone())),
-            };
-            Told::Text(crate::pausing::sentence(done, account, *pause))
+            let found =
+                AccountId::new(account.as_str()).ok().and_then(|id| shared.accounts.get(&id));
+            Told::Text(match found {
+                Some(found) if !pausing::is_theirs(shared, asking, &found) => {
+                    pausing::refusal(account, *pause)
+                }
+                Some(found) => {
+                    let done = pausing::order(shared, &found.id, *pause, &by).await;
+                    pausing::sentence(done, account, *pause)
+                }
+                None => {
+                    let none = Err(PauseError::NoAccount(account.clone()));
+                    pausing::sentence(none, account, *pause)
+                }
+            })
         }
         Request::SetHome => said(set_home(shared, asking).await),
         Request::Reload => said(steward.reload(&who_asks(asking)).await),
@@ -184,17 +194,28 @@ fn who_asks(asking: &Asking) -> String {
     format!("{}:{}", asking.key.account, asking.from.id)
 }
 
-/// Makes the chat the home of its account. That is where messages go by the account's name, so it is recorded.
+/// Makes the chat the home of its account. That is where messages go by the account's name, so nothing is changed
+/// that is not recorded: the record comes first, and says so where nothing came of it.
 async fn set_home(shared: &Shared, asking: &Asking) -> Result<String, String> {
-    shared.steward.set_home(&asking.at).await?;
-    let audited = Audited {
-        actor: who_asks(asking),
-        deed: AuditDeed::SettingsChanged,
-        subject: asking.at.account.to_string(),
-        detail: format!("home: {}", asking.at.chat.id),
+    let chat = &asking.at.chat.id;
+    let record = async |detail: String| {
+        let audited = Audited {
+            actor: who_asks(asking),
+            deed: AuditDeed::SettingsChanged,
+            subject: asking.at.account.to_string(),
+            detail,
+        };
+        shared.store.audit(shared.clock.now(), vec![audited]).await
     };
-    if let Err(error) = shared.store.audit(shared.clock.now(), vec![audited]).await {
-        tracing::warn!(%error, "what was changed cannot be recorded");
+    if let Err(error) = record(format!("home: {chat}")).await {
+        tracing::warn!(%error, "a home cannot be recorded");
+        return Err("I could not record that, so the home stays where it was.".to_owned());
+    }
+    if let Err(refusal) = shared.steward.set_home(&asking.at).await {
+        if let Err(error) = record(format!("home: not {chat}, which could not be kept")).await {
+            tracing::warn!(%error, "that a home was not changed cannot be recorded");
+        }
+        return Err(refusal);
     }
     Ok(HOME.to_owned())
 }
@@ -340,7 +361,7 @@ fn platforms(shared: &Shared) -> String {
             | AccountState::Fatal { problem, hint } => format!("{problem}; {hint}"),
         };
         let mute = match status.mute {
-            Some((_, reason)) => format!("; nothing gets through: {reason}"),
+            Some(mute) => format!("; nothing gets through: {}", mute.why),
             None => String::new(),
         };
         format!("- {} ({}): {state}{mute}", status.id, status.platform)

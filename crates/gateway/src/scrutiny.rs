@@ -9,7 +9,7 @@
 //! would not be answered anyway is told of and not asked about, except for strangers who may be given a
 //! code, about whom `door` asks.
 
-use talaria_model::{Addressed, Inbound, InboundKind, Message, Scrutiny};
+use talaria_model::{Addressed, Inbound, InboundKind, Intervention, Message, Scrutiny};
 use talaria_session::pairing::Code;
 use talaria_session::{Command, Edits, Given, Meant, SessionKey, acts_at_once, meant};
 
@@ -17,7 +17,7 @@ use crate::accounts::ConnectedAccount;
 use crate::intake::LONGEST_TEXT;
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
-use crate::watching::{Arriving, Commanded, Order};
+use crate::watching::{Arriving, Commanded, Decided, Order};
 
 /// Why nobody answers something over which we stumbled: it may be what ought to have been dropped.
 const STUMBLED: &str = "something went wrong inside me while hooks were asked about it";
@@ -64,9 +64,15 @@ fn waits_for_watcher(inbound: &Inbound) -> bool {
     message(inbound).is_some_and(|message| !acts_at_once(message))
 }
 
-/// Whether who watches has a say in what a stranger said who may be answered. A code is for us alone.
-pub(crate) fn minds_stranger(shared: &Shared, inbound: &Inbound) -> bool {
-    let is_code = message(inbound).is_some_and(|message| Code::read(&message.text).is_some());
+/// Whether who watches has a say in what a stranger said who may be answered. A code is for us alone, where
+/// one can be redeemed.
+pub(crate) fn minds_stranger(
+    shared: &Shared,
+    account: &ConnectedAccount,
+    inbound: &Inbound,
+) -> bool {
+    let is_code = message(inbound).is_some_and(|message| Code::said(&message.text).is_some())
+        && account.expects_codes(shared.clock.now());
     !is_code && waits_for_watcher(inbound) && shared.watcher.judges_arrivals()
 }
 
@@ -128,7 +134,9 @@ async fn about(
     inbound: &mut Inbound,
 ) -> Option<String> {
     let platform = account.plan().account.spec.name;
-    match shared.watcher.arriving(platform, inbound).await {
+    let Decided { what, by } = shared.watcher.arriving(platform, inbound).await;
+    note(inbound, by);
+    match what {
         Arriving::Goes => None,
         Arriving::Dropped(why) => Some(why),
         Arriving::Rewritten(words) => rewrite(inbound, words),
@@ -150,12 +158,21 @@ async fn about_command(
         shared.watcher.ordered(&order);
         return None;
     }
-    match shared.watcher.commanded(&order).await {
+    let Decided { what, by } = shared.watcher.commanded(&order).await;
+    note(inbound, by);
+    match what {
         Commanded::Goes => {}
         Commanded::Rewritten(words) => return rewrite(inbound, words),
         Commanded::Answered(words) => message_mut(inbound)?.answered = Some(words),
     }
     None
+}
+
+/// Keeps with something what was done about it.
+fn note(inbound: &mut Inbound, by: Option<Intervention>) {
+    if let Some(message) = message_mut(inbound) {
+        message.interventions.extend(by);
+    }
 }
 
 fn rewrite(inbound: &mut Inbound, words: String) -> Option<String> {

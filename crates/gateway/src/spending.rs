@@ -162,10 +162,11 @@ pub(crate) struct Settled<'a> {
 }
 
 impl Bill {
-    /// Of one step.
+    /// Of one step. `refused` is the turn for which nothing was left.
     pub(crate) fn of(
         shared: &Shared,
         before: Option<&Session>,
+        refused: Option<&TurnId>,
         used: Option<(&TurnId, Used)>,
         next: &Session,
         effects: &[Effect],
@@ -193,7 +194,10 @@ impl Bill {
         bill.heard.extend(tab.rows(Spent::messages(bound)));
         // Nothing is spent by waiting for an answer.
         if let Some(start) = start.filter(|start| start.asked.is_none()) {
-            let need = if bound > 0 { Need::Begin } else { Need::GoOn };
+            // What is taken again over the rest of what began it was let begin already, or was not.
+            let again = before.and_then(Session::hand).filter(|_| hand.seqs.len() as u64 > bound);
+            let has_begun = again.is_some_and(|before| refused != Some(&before.turn));
+            let need = if bound > 0 && !has_begun { Need::Begin } else { Need::GoOn };
             bill.begins = Some((start.turn.clone(), tab, need));
         }
         bill

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::accounts::{self, AccountState, ConnectedAccount};
 use crate::alarm;
 use crate::backoff::Backoff;
+use crate::mute;
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 
@@ -41,6 +42,9 @@ const CRASHES: usize = 5;
 
 /// How long an account rests that broke down too often.
 const CRASHED_REST: Duration = Duration::from_secs(60 * 60);
+
+/// How long an account may be out of reach before the operator is told.
+const ABSENT: Duration = Duration::from_secs(600);
 
 /// How long nobody is told the same of an account again.
 const TOLD_LATELY: Duration = Duration::from_secs(60 * 60);
@@ -99,6 +103,7 @@ enum Rest {
 #[derive(Default)]
 pub(crate) struct Care {
     deafness: Mutex<Option<Deafness>>,
+    absence: Mutex<Option<Absence>>,
     /// When the operator was told what last.
     told: Mutex<Vec<(String, Mark)>>,
 }
@@ -111,13 +116,25 @@ struct Deafness {
     told: bool,
 }
 
+/// A time in which an account could not be reached.
+#[derive(Clone, Copy)]
+struct Absence {
+    since: Mark,
+    /// Whether the operator knows.
+    told: bool,
+}
+
 impl Care {
+    fn absence(&self) -> MutexGuard<'_, Option<Absence>> {
+        self.absence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn deafness(&self) -> MutexGuard<'_, Option<Deafness>> {
         self.deafness.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the operator has not been told this lately.
-    fn is_news(&self, text: &str, now: Mark) -> bool {
+    pub(crate) fn is_news(&self, text: &str, now: Mark) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.retain(|(_, at)| now.since(*at) < TOLD_LATELY);
         let is_news = told.iter().all(|(before, _)| before != text);
@@ -170,7 +187,14 @@ impl Record {
 
 /// Keeps an account connected for as long as the gateway runs.
 pub(crate) async fn keep_connected(shared: Arc<Shared>, account: Arc<ConnectedAccount>) {
-    while let Err(Panicked) = calm(look_after(&shared, &account)).await {
+    let both = || async {
+        tokio::select! {
+            biased;
+            () = look_after(&shared, &account) => {}
+            never = mute::watch(&shared, &account) => match never {},
+        }
+    };
+    while let Err(Panicked) = calm(both()).await {
         tracing::error!(account = %account.id, "who looks after the account panicked");
         account.crashes();
         account.is_cut_off();
@@ -208,6 +232,7 @@ async fn look_after(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
             },
             Course::Paused | Course::Gone => {
                 *account.care.deafness() = None;
+                *account.care.absence() = None;
                 account.becomes(AccountState::Paused, shared.clock.now());
                 if course == Course::Gone {
                     account.lets_go();
@@ -323,6 +348,7 @@ async fn tend(
                 true => format!("{lost} (more than {ENDS} times within 10 minutes)"),
                 false => lost.to_string(),
             };
+            absent(shared, account, &reason).await;
             account.becomes(AccountState::Waiting { reason }, now);
             Rest::For(record.backoff.next())
         }
@@ -341,6 +367,7 @@ async fn not_connected(
     match error {
         ConnectError::Unreachable { reason } => {
             tracing::warn!(account = %id, reason, "cannot connect");
+            absent(shared, account, &reason).await;
             account.becomes(AccountState::Waiting { reason }, now);
             Rest::For(record.backoff.next())
         }
@@ -386,6 +413,7 @@ async fn crashed(
 
 /// An account is heard: by its platform's own evidence, or because it gives none.
 pub(crate) async fn hears(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
+    present(shared, account).await;
     let Some(Deafness { since, reason, .. }) = account.care.deafness().take() else { return };
     let id = &account.id;
     let seconds = shared.clock.mark().since(since).as_secs();
@@ -414,9 +442,10 @@ async fn deaf(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, since: Mark
 
 /// Another connection did not help, or could not be made.
 async fn still_deaf(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, why: &str) {
+    let is_news = || account.care.is_news(&format!("{} deaf", account.id), shared.clock.mark());
     let Some(since) = ({
         let mut deafness = account.care.deafness();
-        let deafness = deafness.as_mut().filter(|deafness| !deafness.told);
+        let deafness = deafness.as_mut().filter(|deafness| !deafness.told && is_news());
         deafness.map(|deafness| {
             deafness.told = true;
             deafness.since
@@ -431,7 +460,44 @@ async fn still_deaf(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, why: 
          trying.",
         talaria_render::literal(why)
     );
-    tell(shared, account, &format!("{id} deaf"), text).await;
+    alarm::tell(shared, id, text).await;
+}
+
+/// An account cannot be reached. One that was deaf before has been told of.
+async fn absent(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, why: &str) {
+    if account.care.deafness().is_some() {
+        return;
+    }
+    let now = shared.clock.mark();
+    let long = {
+        let mut absence = account.care.absence();
+        let absence = absence.get_or_insert(Absence { since: now, told: false });
+        let long = now.since(absence.since);
+        let is_news = || account.care.is_news(&format!("{} absent", account.id), now);
+        if absence.told || long < ABSENT || !is_news() {
+            return;
+        }
+        absence.told = true;
+        long
+    };
+    let (id, minutes) = (&account.id, long.as_secs() / 60);
+    let text = format!(
+        "`{id}` could not be reached for {minutes} minutes ({}). I keep trying.",
+        talaria_render::literal(why)
+    );
+    alarm::tell(shared, id, text).await;
+}
+
+/// An account is reached.
+async fn present(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
+    let absence = account.care.absence().take();
+    let Some(Absence { since, told: true }) = absence else { return };
+    let (id, minutes) = (&account.id, shared.clock.mark().since(since).as_secs() / 60);
+    tracing::info!(account = %id, minutes, "reached again");
+    let text = format!(
+        "`{id}` can be reached again, after {minutes} minutes. I went on from where I had stopped."
+    );
+    tell(shared, account, &format!("{id} present"), text).await;
 }
 
 async fn needs_human(
@@ -447,7 +513,12 @@ async fn needs_human(
 }
 
 /// Tells the operator, unless they were told the same lately.
-async fn tell(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, kind: &str, text: String) {
+pub(crate) async fn tell(
+    shared: &Arc<Shared>,
+    account: &Arc<ConnectedAccount>,
+    kind: &str,
+    text: String,
+) {
     if account.care.is_news(kind, shared.clock.mark()) {
         alarm::tell(shared, &account.id, text).await;
     }

@@ -8,11 +8,10 @@ use talaria_agent::tools::SendMessage;
 use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
 use talaria_model::{
-    Address, AgentEvent, Approver, ChatKind, Cost, Digest, EarlierYes, Entry, Failure, Lasting,
-    OutboundId, Progress, RoleId, Sender, SenderId, Sending, TurnId, Usage, Used, Word,
+    Address, AgentEvent, Approver, ChatKind, Cost, Digest, EarlierYes, Entry, Failure, Giver,
+    Lasting, OutboundId, Progress, RoleId, Sender, Sending, TurnId, Usage, Used, Word,
 };
 use talaria_session::{Approvers, Deed, Person, SessionKey, Start, Unsaid, Whose};
-use talaria_store::{MOST_GRANTS, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -430,12 +429,13 @@ impl InProgress {
     /// Whether whoever may approve what is asked for here can be here. Who is in a group nobody knows; in a direct
     /// chat it is the one who is answered, and nobody else, and by `requester` it is they wherever they are.
     fn approver(&self) -> Approver {
-        let Start { from, to, .. } = &self.start;
+        let Start { from, to, roles, .. } = &self.start;
         let by = self.shared.rules_for(&self.lane.key).approvals.by;
         let is_theirs_alone = to.chat.kind == ChatKind::Dm || by == Approvers::Requester;
         // On an account that is taken out for a moment nobody may, until it is there again.
         let is_here = self.shared.accounts.get(&to.account).is_some();
-        match is_theirs_alone && is_here && !self.may_approve(&from.id) {
+        let they = Giver { id: from.id.clone(), roles: roles.clone() };
+        match is_theirs_alone && is_here && !self.may_approve(&they) {
             true => Approver::Absent,
             false => Approver::MayBeThere,
         }
@@ -458,25 +458,19 @@ impl InProgress {
 
     /// The same for what was approved for good.
     async fn is_granted(&self, digest: &Digest) -> bool {
-        let granted = async {
-            let store = &self.shared.store;
-            if !store.is_granted(digest).await? {
-                return Ok(false);
+        match self.shared.store.granted(digest).await {
+            Ok(grant) => grant.is_some_and(|grant| self.may_approve(&grant.by)),
+            Err(error) => {
+                tracing::warn!(%error, "what was approved for good cannot be read");
+                false
             }
-            let grants = store.grants(MOST_GRANTS).await?;
-            let grant = grants.into_iter().find(|grant| grant.digest == *digest);
-            Ok::<bool, StoreError>(grant.is_some_and(|grant| self.may_approve(&grant.by)))
-        };
-        granted.await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what was approved for good cannot be read");
-            false
-        })
+        }
     }
 
     /// Whether somebody's yes to what is asked for here counts at this moment.
-    fn may_approve(&self, who: &SenderId) -> bool {
+    fn may_approve(&self, giver: &Giver) -> bool {
         let Start { from, to, roles, .. } = &self.start;
-        may_approve(&self.shared, &self.lane.key, who, (from, to, roles))
+        may_approve(&self.shared, &self.lane.key, giver, (from, to, roles))
     }
 
     /// Whether all of these go where they may. Whatever an agent believes, nothing else leaves.
@@ -507,14 +501,14 @@ impl InProgress {
 pub(crate) fn may_approve(
     shared: &Shared,
     key: &SessionKey,
-    who: &SenderId,
+    giver: &Giver,
     (from, to, roles): (&Sender, &Address, &[RoleId]),
 ) -> bool {
-    // Of others no more is known than their id.
-    let other = Sender::new(who.clone());
-    let (whose, who, roles) = match *who == from.id {
+    let other = Sender::new(giver.id.clone());
+    let (whose, who, roles) = match giver.id == from.id {
+        // What they said last tells best what they are.
         true => (Whose::Own, from, roles),
-        false => (Whose::Anothers, &other, &[][..]),
+        false => (Whose::Anothers, &other, giver.roles.as_slice()),
     };
     let by = shared.rules_for(key).approvals.by;
     shared

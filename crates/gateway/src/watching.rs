@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use talaria_model::{
-    Address, AgentEvent, CallId, EntryBody, Failure, Inbound, Sender, SessionId, Timestamp,
-    ToolCall, TurnId,
+    Address, AgentEvent, CallId, EntryBody, Failure, Inbound, Intervention, Sender, SessionId,
+    Timestamp, ToolCall, TurnId,
 };
 use talaria_session::{Effect, Event, Given, Life, Retired, Session, SessionKey};
 
@@ -34,13 +34,28 @@ pub trait Watcher: Send + Sync {
     fn arrived(&self, platform: &'static str, inbound: &Inbound);
 
     /// Something arrived, and is answered unless who watches does not want that.
-    async fn arriving(&self, platform: &'static str, inbound: &Inbound) -> Arriving;
+    async fn arriving(&self, platform: &'static str, inbound: &Inbound) -> Decided<Arriving>;
 
     /// Somebody gave a command that waits for nobody.
     fn ordered(&self, order: &Order<'_>);
 
     /// Somebody gives a command that they may give.
-    async fn commanded(&self, order: &Order<'_>) -> Commanded;
+    async fn commanded(&self, order: &Order<'_>) -> Decided<Commanded>;
+}
+
+/// What was decided about something, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided<T> {
+    /// What becomes of it.
+    pub what: T,
+    /// Whose doing that is; none where nobody did anything.
+    pub by: Option<Intervention>,
+}
+
+impl<T> From<T> for Decided<T> {
+    fn from(what: T) -> Self {
+        Self { what, by: None }
+    }
 }
 
 /// What becomes of something that arrived.
@@ -175,14 +190,14 @@ impl Watcher for NoWatcher {
 
     fn arrived(&self, _: &'static str, _: &Inbound) {}
 
-    async fn arriving(&self, _: &'static str, _: &Inbound) -> Arriving {
-        Arriving::Goes
+    async fn arriving(&self, _: &'static str, _: &Inbound) -> Decided<Arriving> {
+        Arriving::Goes.into()
     }
 
     fn ordered(&self, _: &Order<'_>) {}
 
-    async fn commanded(&self, _: &Order<'_>) -> Commanded {
-        Commanded::Goes
+    async fn commanded(&self, _: &Order<'_>) -> Decided<Commanded> {
+        Commanded::Goes.into()
     }
 }
 

@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import json
 import os
+import signal
 import threading
 import traceback
 
@@ -32,7 +33,11 @@ def listen(hear):
     with os.fdopen(os.dup(0), "rb") as lines:
         while line := lines.readline(LONGEST):
             hear(line)
-    hear(b"")
+    # Whoever would hear an answer is gone, so nothing is waited for that a handler still does. What it started
+    # goes with it, as far as that has stayed in its group.
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
 
 
 class Host:
@@ -57,14 +62,10 @@ class Host:
         with self.lock:
             self.out.write(line.encode() + b"\n")
 
-    async def serve(self):
-        lines = asyncio.Queue()
-        # Not every event loop can watch a pipe. The thread has nothing that it would have to finish.
-        hear = lambda line: loop.call_soon_threadsafe(lines.put_nowait, line)
-        loop = asyncio.get_running_loop()
-        threading.Thread(target=listen, args=(hear,), daemon=True).start()
+    async def serve(self, lines):
         running = set()
-        while line := await lines.get():
+        while True:
+            line = await lines.get()
             task = asyncio.create_task(self.answer(json.loads(line)))
             running.add(task)
             task.add_done_callback(running.discard)
@@ -74,4 +75,11 @@ if __name__ == "__main__":
     # What a handler prints must not be taken for an answer.
     out = os.fdopen(os.dup(1), "wb", 0)
     os.dup2(2, 1)
-    asyncio.run(Host(load(sys.argv[1]), out).serve())
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    lines = asyncio.Queue()
+    # Not every event loop can watch a pipe, and none does while a handler is loaded or holds it up. The thread has
+    # nothing that it would have to finish.
+    hear = lambda line: loop.call_soon_threadsafe(lines.put_nowait, line)
+    threading.Thread(target=listen, args=(hear,), daemon=True).start()
+    loop.run_until_complete(Host(load(sys.argv[1]), out).serve(lines))

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod breaker;
+mod guard;
 mod manifest;
 mod program;
 mod python;
@@ -18,6 +19,7 @@ mod running;
 mod safety;
 
 use std::convert::Infallible;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +34,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use crate::breaker::Breaker;
 use crate::manifest::Handler;
 
+pub use guard::Denied;
 pub use manifest::{Manifest, OnFailure};
 pub use ruling::{Rewrite, Ruling};
 
@@ -85,6 +88,34 @@ pub enum HookError {
     /// There is more to tell than a hook can be told.
     #[error("there is more to tell than it can be told at once")]
     TooMuch,
+    /// It is not used, and nobody may run it.
+    #[error("it is refused; `talaria hooks list` tells why")]
+    Refused,
+}
+
+impl HookError {
+    /// What went wrong, without anything that the hook said: it may have repeated what somebody wrote.
+    pub fn in_short(&self) -> String {
+        match self {
+            Self::Failed(_) => "it went wrong".to_owned(),
+            Self::Garbled(_) => "its answer cannot be understood".to_owned(),
+            Self::Late
+            | Self::Busy
+            | Self::LeftAlone
+            | Self::NoTime
+            | Self::TooMuch
+            | Self::Refused => self.to_string(),
+        }
+    }
+}
+
+/// What can happen. `kind:*` is a kind with any names.
+#[derive(Debug, Clone, Copy)]
+pub struct Events<'a> {
+    /// What hooks can hear of.
+    pub all: &'a [&'a str],
+    /// What they are asked about.
+    pub asked: &'a [&'a str],
 }
 
 /// A hook that is not used, and why.
@@ -94,6 +125,32 @@ pub struct Refused {
     pub folder: PathBuf,
     /// What is wrong, and what to do.
     pub reason: String,
+    /// What is denied meanwhile, because it guards that.
+    pub denies: Denied,
+}
+
+impl Refused {
+    fn new(folder: PathBuf, reason: String, events: Events<'_>) -> Self {
+        let denies = Denied::by(&folder.join(manifest::MANIFEST), events);
+        let meanwhile = denies.in_words().unwrap_or_default();
+        tracing::warn!(hook = %folder.display(), %reason, meanwhile, "a hook is not used");
+        Self { folder, reason, denies }
+    }
+
+    /// What it is called: like its folder, since nobody can say what else is true of it.
+    pub fn name(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not used: {}", self.folder.display(), self.reason)?;
+        match self.denies.in_words() {
+            Some(meanwhile) => write!(f, "; {meanwhile}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A hook as it is listed.
@@ -107,7 +164,26 @@ pub struct Listed {
     pub program: PathBuf,
 }
 
+/// How a hook hears of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It is asked, and somebody waits for what it decides.
+    Asked,
+    /// It is told, and nobody looks at what it answers.
+    Told,
+}
+
 impl Listed {
+    /// Whether it wants to hear of an event.
+    pub fn wants(&self, event: &str) -> bool {
+        self.manifest.fit(event).is_some()
+    }
+
+    /// How long it may take.
+    pub fn limit(&self, way: Way) -> Duration {
+        self.manifest.limit(way)
+    }
+
     /// The program that has to be there for it to be run and is not, as far as can be seen without
     /// running it.
     pub fn missing(&self) -> Option<String> {
@@ -135,6 +211,17 @@ pub struct Verdict {
     pub ruling: Ruling,
     /// The hook that said so; none when nobody had anything to say.
     pub by: Option<String>,
+    /// Why that hook did not decide, where its `on_failure` stands in for it.
+    pub failure: Option<HookError>,
+}
+
+impl Verdict {
+    /// Nobody had anything to say.
+    const PASS: Self = Self { ruling: Ruling::Pass, by: None, failure: None };
+
+    fn denied_for(by: String, failure: HookError) -> Self {
+        Self { ruling: Ruling::Deny { message: None }, by: Some(by), failure: Some(failure) }
+    }
 }
 
 /// One thing for one hook to hear.
@@ -224,9 +311,9 @@ pub struct Hooks {
 
 impl Hooks {
     /// Reads the hooks in a folder, in the order of their names. A folder that is not there has none. One
-    /// that others could have changed is refused, and so is each hook in it that they could have.
-    /// `events` is what can happen; `kind:*` in it is a kind with any names. A hook for anything else is refused, too.
-    pub fn open(folder: &Path, events: &[&str], clock: Arc<dyn Clock>) -> Self {
+    /// that others could have changed is refused, and so is each hook in it that they could have, and each that is
+    /// for something that cannot happen. What a hook guards that is refused is denied.
+    pub fn open(folder: &Path, events: Events<'_>, clock: Arc<dyn Clock>) -> Self {
         let mut all = Self {
             clock,
             hooks: Vec::new(),
@@ -235,18 +322,14 @@ impl Hooks {
             busy: Arc::default(),
             places: Semaphore::new(ASKED_AT_ONCE),
         };
-        for (place, read) in manifest::all_in(folder, events) {
+        for (place, read) in manifest::all_in(folder, events.all) {
             match read {
-                Ok(found) if !found.manifest.enabled => {}
                 Ok(found) => {
                     let (hook, own) = Hook::new(place, found);
                     all.hooks.push(hook.clone());
                     all.ears.push((hook, tokio::sync::Mutex::new(own)));
                 }
-                Err(reason) => {
-                    tracing::warn!(hook = %place.display(), %reason, "a hook is not used");
-                    all.refused.push(Refused { folder: place, reason });
-                }
+                Err(reason) => all.refused.push(Refused::new(place, reason, events)),
             }
         }
         all
@@ -273,9 +356,9 @@ impl Hooks {
         self.hooks.iter().map(tally).collect()
     }
 
-    /// Whether none is used.
+    /// Whether none is used, and nothing is denied for the sake of one that is not.
     pub fn is_empty(&self) -> bool {
-        self.hooks.is_empty()
+        self.hooks.is_empty() && self.refused.iter().all(|hook| hook.denies == Denied::Nothing)
     }
 
     /// Those that are not.
@@ -288,11 +371,16 @@ impl Hooks {
         self.hooks.iter().any(|hook| hook.manifest.fit(event).is_some())
     }
 
-    /// Whether any hook has a say in an event.
+    /// Whether any hook has a say in an event, or would have if it were used.
     pub fn decides(&self, event: &str) -> bool {
         let decides =
             |hook: &Arc<Hook>| hook.manifest.decides && hook.manifest.fit(event).is_some();
-        self.hooks.iter().any(decides)
+        self.hooks.iter().any(decides) || self.guard(event).is_some()
+    }
+
+    /// A hook that is refused and for whose sake an event is denied.
+    fn guard(&self, event: &str) -> Option<&Refused> {
+        self.refused.iter().find(|hook| hook.denies.covers(event))
     }
 
     /// Those that want to hear of an event: who names it before who names all of its kind.
@@ -313,12 +401,13 @@ impl Hooks {
     }
 
     fn tell_one(&self, hook: &Hook, event: &str, line: &Arc<str>) {
-        self.send(hook, event, line, &hook.told, LONGEST_RUN, Listener::Nobody);
+        let limit = hook.manifest.limit(Way::Told);
+        self.send(hook, event, line, &hook.told, limit, Listener::Nobody);
     }
 
     /// Asks every hook that decides about an event, one after the other, until one has decided. The others
     /// are told. Whoever has not decided after ten seconds has failed to, also where all of them went by
-    /// until it could be asked.
+    /// until it could be asked. What a hook guards that is refused is denied, and nobody is asked about it.
     pub async fn ask(&self, event: &str, about: &Value) -> Verdict {
         let line = line(event, about);
         let (decide, hear): (Vec<_>, Vec<_>) =
@@ -326,8 +415,11 @@ impl Hooks {
         for hook in hear {
             self.tell_one(hook, event, &line);
         }
+        if let Some(refused) = self.guard(event) {
+            return Verdict::denied_for(refused.name(), HookError::Refused);
+        }
         if decide.is_empty() {
-            return Verdict { ruling: Ruling::Pass, by: None };
+            return Verdict::PASS;
         }
         let over = self.clock.sleep(LONGEST_ASKING).shared();
         let _place = tokio::select! {
@@ -336,22 +428,23 @@ impl Hooks {
             () = over.clone() => None,
         };
         for hook in decide {
-            let decided = self.decide(hook, event, &line, over.clone()).await;
-            let ruling = decided.unwrap_or_else(|error| {
-                // That it is left alone was said when that began.
-                if error != HookError::LeftAlone {
-                    tracing::warn!(hook = hook.name, event, %error, "a hook did not decide");
+            match self.decide(hook, event, &line, over.clone()).await {
+                Ok(Ruling::Pass) => {}
+                Ok(ruling) => {
+                    return Verdict { ruling, by: Some(hook.name.clone()), failure: None };
                 }
-                match hook.manifest.on_failure {
-                    OnFailure::Allow => Ruling::Pass,
-                    OnFailure::Deny => Ruling::Deny { message: None },
+                Err(error) => {
+                    // That it is left alone was said when that began.
+                    if error != HookError::LeftAlone {
+                        tracing::warn!(hook = hook.name, event, %error, "a hook did not decide");
+                    }
+                    if hook.manifest.on_failure == OnFailure::Deny {
+                        return Verdict::denied_for(hook.name.clone(), error);
+                    }
                 }
-            });
-            if ruling != Ruling::Pass {
-                return Verdict { ruling, by: Some(hook.name.clone()) };
             }
         }
-        Verdict { ruling: Ruling::Pass, by: None }
+        Verdict::PASS
     }
 
     async fn decide(
@@ -365,7 +458,7 @@ impl Hooks {
             return Err(HookError::NoTime);
         }
         // Whether it failed is measured by its own time, not by what others left of it.
-        let own = hook.manifest.timeout;
+        let own = hook.manifest.limit(Way::Asked);
         let (reply, answer) = oneshot::channel();
         self.send(hook, event, line, &hook.asked, own, Listener::Asker(reply));
         tokio::select! {
@@ -388,18 +481,20 @@ impl Hooks {
         }
     }
 
-    /// Lets one hook hear an event, whatever it has asked to hear, and says what it answered.
+    /// Lets one hook hear an event, whatever it has asked to hear, in the time that it has for that, and says
+    /// what it answered.
     pub async fn try_one(
         &self,
         name: &str,
         event: &str,
         about: &Value,
+        way: Way,
     ) -> Option<Result<Value, HookError>> {
         let hook = self.hooks.iter().find(|hook| hook.name == name)?;
         let (reply, answer) = oneshot::channel();
-        let listener = Listener::Tester(reply);
-        self.send(hook, event, &line(event, about), &hook.asked, LONGEST_RUN, listener);
-        Some(self.wait(answer, LONGEST_RUN).await)
+        let (listener, limit) = (Listener::Tester(reply), hook.manifest.limit(way));
+        self.send(hook, event, &line(event, about), &hook.asked, limit, listener);
+        Some(self.wait(answer, limit).await)
     }
 
     fn send(

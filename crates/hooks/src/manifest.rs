@@ -1,14 +1,17 @@
 //! `HOOK.yaml`: what a hook says of itself.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use talaria_machine::{PYTHON, find_program, is_program, make_program, program_in};
 
-use crate::safety;
+use crate::{LONGEST_RUN, Way, safety};
+
+/// What a hook says of itself is in this file of its folder.
+pub(crate) const MANIFEST: &str = "HOOK.yaml";
 
 /// How long a decision may take if a hook does not say.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -99,14 +102,27 @@ pub(crate) enum Fit {
 
 impl Manifest {
     pub(crate) fn fit(&self, event: &str) -> Option<Fit> {
-        let kind = event.split(':').next().unwrap_or(event);
-        let fit = |named: &String| match named.strip_suffix(":*") {
-            _ if named == event => Some(Fit::Exact),
-            Some(all) if all == kind => Some(Fit::Kind),
-            _ => None,
-        };
-        self.events.iter().filter_map(fit).min()
+        fit(&self.events, event)
     }
+
+    /// How long it may take.
+    pub(crate) fn limit(&self, way: Way) -> Duration {
+        match way {
+            Way::Asked => self.timeout,
+            Way::Told => LONGEST_RUN,
+        }
+    }
+}
+
+/// How closely an event is named.
+pub(crate) fn fit(named: &[String], event: &str) -> Option<Fit> {
+    let kind = event.split(':').next().unwrap_or(event);
+    let fit = |named: &String| match named.strip_suffix(":*") {
+        _ if named == event => Some(Fit::Exact),
+        Some(all) if all == kind => Some(Fit::Kind),
+        _ => None,
+    };
+    named.iter().filter_map(fit).min()
 }
 
 /// As much of a script as its first line may take.
@@ -136,17 +152,23 @@ pub(crate) struct Found {
     pub(crate) handler: Handler,
 }
 
-/// Every hook in a folder, in the order of their names, or what is wrong with it.
+/// Every hook in a folder, in the order of their names, or what is wrong with it. There is none of those that say
+/// that they are not to be used.
 pub(crate) fn all_in(folder: &Path, events: &[&str]) -> Vec<(PathBuf, Result<Found, String>)> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    if let Err(reason) = safety::check(folder) {
-        return vec![(folder.to_owned(), Err(reason))];
-    }
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+        Err(error) => return vec![(folder.to_owned(), Err(format!("it cannot be read: {error}")))],
+    };
     let mut places: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|place| place.join("HOOK.yaml").exists())
+        .filter(|place| is_meant(place))
         .collect();
     places.sort_unstable();
+    if let Err(reason) = safety::check(folder) {
+        let all = if places.is_empty() { vec![folder.to_owned()] } else { places };
+        return all.into_iter().map(|place| (place, Err(reason.clone()))).collect();
+    }
     let mut names: Vec<String> = Vec::new();
     let mut all = Vec::new();
     for (number, place) in places.into_iter().enumerate() {
@@ -154,30 +176,50 @@ pub(crate) fn all_in(folder: &Path, events: &[&str]) -> Vec<(PathBuf, Result<Fou
             true => read(&place, events),
             false => Err(format!("there are more than {MOST_HOOKS} hooks")),
         };
-        let read = read.and_then(|found| match names.contains(&found.name) {
-            true => {
+        let read = read.and_then(|found| match found {
+            Some(found) if names.contains(&found.name) => {
                 Err(format!("another hook is called {:?}; give it a name of its own", found.name))
             }
-            false => {
-                names.push(found.name.clone());
-                Ok(found)
-            }
+            found => Ok(found),
         });
+        let Some(read) = read.transpose() else { continue };
+        names.extend(read.as_ref().ok().map(|found| found.name.clone()));
         all.push((place, read));
     }
     all
 }
 
-fn read(folder: &Path, events: &[&str]) -> Result<Found, String> {
-    let file = folder.join("HOOK.yaml");
+/// Whether a place is meant to be a hook, also where nobody may look into it.
+fn is_meant(place: &Path) -> bool {
+    let nothing = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+    match fs::symlink_metadata(place.join(MANIFEST)) {
+        Ok(_) => true,
+        Err(error) => !nothing.contains(&error.kind()),
+    }
+}
+
+/// As much of a manifest as is looked at, whoever wrote it.
+pub(crate) fn text(file: &Path) -> io::Result<Vec<u8>> {
+    // Whoever opens something else may wait for ever.
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut text = Vec::new();
+    fs::File::open(file)?.take(LONGEST_MANIFEST).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+fn read(folder: &Path, events: &[&str]) -> Result<Option<Found>, String> {
+    let file = folder.join(MANIFEST);
     safety::check(folder)?;
     safety::check(&file)?;
-    let mut text = String::new();
-    fs::File::open(&file)
-        .and_then(|open| open.take(LONGEST_MANIFEST).read_to_string(&mut text))
-        .map_err(|error| format!("HOOK.yaml cannot be read: {error}"))?;
-    let manifest: Manifest =
-        serde_saphyr::from_str(&text).map_err(|error| format!("HOOK.yaml is wrong: {error}"))?;
+    let text = text(&file).map_err(|error| format!("HOOK.yaml cannot be read: {error}"))?;
+    let text = String::from_utf8(text).map_err(|error| format!("HOOK.yaml is wrong: {error}"))?;
+    let manifest: Manifest = serde_saphyr::from_str(&text)
+        .map_err(|error| format!("HOOK.yaml is wrong: {}", head(&error)))?;
+    if !manifest.enabled {
+        return Ok(None);
+    }
     if manifest.events.is_empty() || manifest.events.len() > MOST_EVENTS {
         return Err(format!("HOOK.yaml has to name events, {MOST_EVENTS} at most"));
     }
@@ -191,7 +233,14 @@ fn read(folder: &Path, events: &[&str]) -> Result<Found, String> {
     let usual = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = manifest.name.clone().unwrap_or_else(|| usual.to_owned());
     let handler = handler(folder, &manifest)?;
-    Ok(Found { name, manifest, handler })
+    Ok(Some(Found { name, manifest, handler }))
+}
+
+/// The first line of what is wrong with a text: it says where. A picture of the place follows, which has no room in a line.
+fn head(error: &serde_saphyr::Error) -> String {
+    let whole = error.to_string();
+    let first = whole.lines().next().unwrap_or_default();
+    first.trim_start_matches("error: ").to_owned()
 }
 
 fn is_event(name: &str) -> bool {
@@ -213,6 +262,11 @@ fn happens(named: &str, events: &[&str]) -> bool {
         None => *event == named,
     };
     events.iter().any(is_it)
+}
+
+/// Whether this is the name of one of these events.
+pub(crate) fn is_known(named: &str, events: &[&str]) -> bool {
+    is_event(named) && happens(named, events)
 }
 
 /// The name of an event as a program can be given it. What somebody typed as a command may be too long for

@@ -56,8 +56,8 @@ struct Said {
 }
 
 impl Ruling {
-    /// Reads what a hook answered. What is no object says nothing.
-    pub(crate) fn read(answer: &Value) -> Result<Self, HookError> {
+    /// Reads what a hook answered that was asked. What is no object says nothing.
+    pub fn read(answer: &Value) -> Result<Self, HookError> {
         if !answer.is_object() {
             return Ok(Self::Pass);
         }

@@ -28,12 +28,12 @@ pub use environment::{PASSED_ON, SCRATCH, environment, keep_to_ourselves};
 pub use folder::Folder;
 pub use identity::{Identity, disk, has_one_name};
 pub use pipe::{Output, output};
-#[cfg(unix)]
-pub use private::user_number;
 pub use private::{
     Doubt, Mode, Private, belongs_to_us, close, close_command, create_for_us, doubt, make_for_us,
     open_to, replaceable_in,
 };
+#[cfg(unix)]
+pub use private::{belongs_to, user_called, user_number};
 pub use process::{Process, Told, command_line, parent};
 pub use program::{
     Again, PYTHON, become_program, find_program, is_program, make_program, program_in,

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{AccountId, Choice, ChoiceId, SenderId, Timestamp};
+use crate::{AccountId, Choice, ChoiceId, RoleId, SenderId, Timestamp};
 
 /// Stands for something whole: two things with the same digest are the same thing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -199,6 +199,25 @@ impl Approval {
     }
 }
 
+/// Somebody who has said yes: all by which it can be looked up whether they may say so at another moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Giver {
+    /// Who.
+    #[serde(rename = "by")]
+    pub id: SenderId,
+    /// Their roles on the platform, for which that vouched when they said it. Each counts as long as the account
+    /// names it.
+    #[serde(rename = "by_roles", default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleId>,
+}
+
+impl Giver {
+    /// Somebody who is known by their id alone.
+    pub const fn known_by_id(id: SenderId) -> Self {
+        Self { id, roles: Vec::new() }
+    }
+}
+
 /// Something that a person has approved for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
@@ -211,7 +230,8 @@ pub struct Grant {
     /// In whose name it is done.
     pub sender: SenderId,
     /// Who approved it.
-    pub by: SenderId,
+    #[serde(flatten)]
+    pub by: Giver,
     /// What they were shown.
     pub shown: String,
     /// When.
@@ -262,6 +282,21 @@ mod tests {
             let forged = ChoiceId::new(format!("{}{word}", asked.handle)).unwrap();
             assert_eq!(asked.verdict(&forged), None, "{word:?}");
         }
+    }
+
+    #[test]
+    fn a_grant_names_the_roles_of_its_giver_and_one_without_is_read_by_their_id() {
+        let old = format!(
+            r#"{{"digest":"{}","tool":"pay","account":"main","sender":"alice","by":"bob","shown":"May I?","at":5}}"#,
+            Digest::new([7; 32])
+        );
+        let grant: Grant = serde_json::from_str(&old).unwrap();
+        assert_eq!(grant.by, Giver::known_by_id(SenderId::literal("bob")));
+        assert_eq!(serde_json::to_string(&grant).unwrap(), old, "and written as it was");
+        let by = Giver { roles: vec![RoleId::literal("chief")], ..grant.by.clone() };
+        let grant = Grant { by, ..grant };
+        let stored = serde_json::to_string(&grant).unwrap();
+        assert_eq!(serde_json::from_str::<Grant>(&stored).unwrap(), grant);
     }
 
     #[test]

@@ -91,6 +91,9 @@ pub struct Message {
     /// Whether those who watch have yet to be asked about it.
     #[serde(default, skip_serializing_if = "Scrutiny::is_over")]
     pub scrutiny: Scrutiny,
+    /// What those did who were asked about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interventions: Vec<Intervention>,
     /// What is answered in our place, because somebody who was asked about it wants that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<String>,
@@ -171,6 +174,8 @@ pub enum Aim {
     Clear,
     /// Several sessions ask there, and it names none of them.
     Unclear,
+    /// It came before what is asked could be read.
+    TooEarly,
 }
 
 impl Aim {
@@ -194,6 +199,31 @@ impl Scrutiny {
     fn is_over(&self) -> bool {
         *self == Self::Over
     }
+}
+
+/// What somebody did who was asked about a message. It has none of anybody's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intervention {
+    /// Who was asked.
+    pub by: String,
+    /// What they did.
+    pub what: Intervened,
+}
+
+/// What somebody did who was asked about a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intervened {
+    /// They let it pass for everybody.
+    Allowed,
+    /// They put something else in its place.
+    Rewrote,
+    /// They did not want it.
+    Refused,
+    /// They did what it asks for.
+    Handled,
+    /// They did not decide, for this reason, so it counts as not wanted.
+    Failed(String),
 }
 
 /// A message that another one answers.

@@ -30,7 +30,7 @@ mod voice;
 
 pub use address::{Address, Chat, ChatKind, Sender, SenderKind};
 pub use approval::{
-    Approval, Approver, Consent, Digest, EarlierYes, Grant, Lasting, NotADigest, Verdict,
+    Approval, Approver, Consent, Digest, EarlierYes, Giver, Grant, Lasting, NotADigest, Verdict,
 };
 pub use capabilities::{
     Bucket, Capabilities, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids, Marks, Markup,
@@ -46,7 +46,8 @@ pub use id::{
     SenderId, Seq, SessionId, ThreadId, TurnId,
 };
 pub use inbound::{
-    Addressed, Aim, Author, Edition, Inbound, InboundKind, Message, Overheard, Quote, Scrutiny,
+    Addressed, Aim, Author, Edition, Inbound, InboundKind, Intervened, Intervention, Message,
+    Overheard, Quote, Scrutiny,
 };
 pub use media::{Media, MediaKind, Unfetched};
 pub use outbound::{Act, Draft, Outbound, Progress, Receipt};

@@ -6,6 +6,7 @@
 
 mod desk;
 mod error;
+mod hurry;
 mod link;
 mod lower;
 mod menu;
@@ -15,6 +16,7 @@ mod registration;
 
 pub use desk::{Asking, CodeOut, Decided, Decision, Desk, DeskError, Guest, Lobby, Visit};
 pub use error::{ConnectError, Fate, LinkError, SendError};
+pub use hurry::Hurry;
 pub use link::{
     Ack, Arrival, Arrivals, Batch, Committed, Cursor, FetchError, Found, Incoming, Library, Link,
     Outgoing, Pulse, Surroundings, Verdict,

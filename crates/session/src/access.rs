@@ -392,11 +392,13 @@ pub enum Deed {
     ReadOthers,
     /// Have a message sent to another chat, of those that the operator has named.
     SendElsewhere,
+    /// Disconnect any account or connect it again, those where only the operator can be among them.
+    PauseAny,
 }
 
 impl Deed {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Speak,
         Self::Stop,
         Self::Answer(Whose::Own),
@@ -422,6 +424,7 @@ impl Deed {
         Self::Redeem,
         Self::ReadOthers,
         Self::SendElsewhere,
+        Self::PauseAny,
     ];
 
     /// As the documentation names it.
@@ -476,6 +479,7 @@ impl Deed {
             Self::Redeem => "be let in by a code",
             Self::ReadOthers => "search the operator's other conversations",
             Self::SendElsewhere => "have a message sent to a destination",
+            Self::PauseAny => "pause and resume any account with `/platforms`",
         }
     }
 }
@@ -564,7 +568,8 @@ pub const fn permitted(surface: Surface, deed: Deed, footing: Footing, room: Roo
                 Room::Direct | Room::Group,
             ) => Refused,
         },
-        Deed::ReadOthers => match (surface, footing) {
+        // Whoever is an administrator of one account is nobody on another.
+        Deed::ReadOthers | Deed::PauseAny => match (surface, footing) {
             (Surface::Own, Operator) => Granted,
             (Surface::Platform, Operator)
             | (
@@ -703,6 +708,18 @@ impl Access {
             Gating::On => here.tiers.admins.contains(id),
         };
         (if is_admin { Footing::Admin } else { footing }, rule)
+    }
+
+    /// Whether a person of the configuration may give this command in such a chat here, too, by what the
+    /// operator has written about one of their ids. What only the platform or a pairing could tell of them does
+    /// not count, and nobody who speaks elsewhere is the operator.
+    pub fn lets_give(&self, person: &Person, room: Room, command: &str, who: Who) -> bool {
+        let theirs = self.people.iter().filter(|(_, known)| known.name == person.name);
+        self.surface == Surface::Platform
+            && theirs.map(|(id, _)| Sender::new(id.clone())).any(|sender| {
+                let caller = Caller { sender: &sender, roles: &[], room, grant: None };
+                self.authority(caller).may_give(command, who)
+            })
     }
 
     /// Whether its operator may read along on all their own accounts.

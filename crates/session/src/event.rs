@@ -417,6 +417,9 @@ pub struct Attested {
 pub enum Attest {
     /// A person is asked.
     Asked,
+    /// Nobody was asked: it was approved before, for so long, or needs no yes; none where it is not let be
+    /// done at all.
+    Unasked(Option<Consent>),
     /// Somebody approved it, and for how long.
     Approved(Consent, SenderId),
     /// Somebody denied it.

@@ -79,6 +79,14 @@ impl Code {
         Self(chance.iter().take(LENGTH).map(letter).collect())
     }
 
+    /// The code that a stranger says and nothing else: in one piece, as it was told, or in two halves with a dash
+    /// between them, in letters of any size. Whoever says two words greets, and does not guess.
+    pub fn said(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let is_halved = text.find('-') == Some(LENGTH / 2) && text.len() == LENGTH + 1;
+        (text.len() == LENGTH || is_halved).then(|| Self::read(text)).flatten()
+    }
+
     /// What somebody may mean who types a code: letters of any size, spaces and dashes between them.
     /// None if that cannot be one.
     pub fn read(typed: &str) -> Option<Self> {
@@ -375,7 +383,7 @@ impl GuestBook {
         strangers: Strangers,
         now: Timestamp,
     ) -> bool {
-        if Code::read(text).is_some() && self.issued(now).next().is_some() {
+        if Code::said(text).is_some() && self.issued(now).next().is_some() {
             return self.guessers.iter().any(|guesser| {
                 let lately = guesser.last <= now && now < guesser.last + LOCKOUT;
                 guesser.sender == *sender && guesser.wrong >= MOST_GUESSES && lately
@@ -407,7 +415,7 @@ impl GuestBook {
         now: Timestamp,
     ) -> Answer {
         self.tidy(now);
-        match (Code::read(text), strangers) {
+        match (Code::said(text), strangers) {
             (Some(code), _) if !self.issued.is_empty() => self.redeem(sender, &code, now),
             (_, Strangers::Pair) => self.ask(sender, at, chance, now),
             (_, Strangers::Ignore) => Answer::Silence(Silence::Unwelcome),

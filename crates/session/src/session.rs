@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, Answer, CallId, Cost, Digest, Effort, FileRef, Message, MessageId, OutboundId,
+    Address, Answer, CallId, Cost, Digest, Effort, FileRef, Giver, Message, MessageId, OutboundId,
     Overheard, Question, RoleId, Sender, SenderId, Seq, SessionId, Source, Task, Timestamp, TurnId,
     Usage, Work,
 };
@@ -125,7 +125,8 @@ pub struct ApprovedHere {
     /// What exactly.
     pub digest: Digest,
     /// Who said so.
-    pub by: SenderId,
+    #[serde(flatten)]
+    pub by: Giver,
 }
 
 pub(crate) fn is_zero(number: &u32) -> bool {
@@ -324,8 +325,8 @@ pub struct Answered {
     /// What was answered.
     pub answer: Answer,
     /// Who decided, where it was asked whether something may be done and somebody had to be asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<SenderId>,
+    #[serde(flatten)]
+    pub by: Option<Giver>,
     /// Files sent along.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRef>,

@@ -8,20 +8,20 @@ use crate::read::count;
 use crate::rows::Json;
 use crate::sql::{all, execute, maybe};
 
-/// Keeps one, unless it is there already, and no more than there may be.
+/// Keeps one in the place of an earlier one, whose giver may not be asked any more, and no more than there may be.
 pub(crate) fn keep(conn: &Connection, digest: &Digest, grant: &str) -> Result<(), StoreError> {
-    let sql = "INSERT INTO approved (digest, approved) VALUES (?, ?) ON CONFLICT DO NOTHING";
+    let sql = "INSERT OR REPLACE INTO approved (digest, approved) VALUES (?, ?)";
     execute(conn, sql, params![digest.to_string(), grant])?;
     let sql = "DELETE FROM approved WHERE id <= (SELECT id FROM approved ORDER BY id DESC
                  LIMIT 1 OFFSET ?)";
     execute(conn, sql, [count(MOST_GRANTS)]).map(drop)
 }
 
-pub(crate) fn is_there(conn: &Connection, digest: &Digest) -> Result<bool, StoreError> {
+pub(crate) fn find(conn: &Connection, digest: &Digest) -> Result<Option<Grant>, StoreError> {
     let sql = "SELECT approved FROM approved WHERE digest = ?";
-    let grant = maybe(conn, sql, [digest.to_string()], |row| row.get(0))?;
+    let grant: Option<Json<Grant>> = maybe(conn, sql, [digest.to_string()], |row| row.get(0))?;
     // The index alone does not let anything happen: a flipped bit in it must not.
-    Ok(grant.is_some_and(|Json(grant): Json<Grant>| grant.digest == *digest))
+    Ok(grant.map(|Json(grant)| grant).filter(|grant| grant.digest == *digest))
 }
 
 pub(crate) fn newest(conn: &Connection, limit: usize) -> Result<Vec<Grant>, StoreError> {

@@ -38,15 +38,15 @@ use talaria_model::{
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, AuditRow, Audited, Clue, Commit, Counts, Delivered, Failed, Found, GuestChange,
-    Guests, Kept, Leave, Life, Name, Named, Parcel, Presence, Query, Queues, Reading, Recorded,
-    Rewound, SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Unanswered,
-    Untold, Use, Wanted,
+    Admitted, AuditRow, Audited, Clue, Commit, Counts, Crossing, Delivered, Failed, Found,
+    GuestChange, Guests, Kept, Leave, Life, Name, Named, Parcel, Presence, Query, Queues, Reading,
+    Recorded, Rewound, SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced,
+    Unanswered, Untold, Use, Wanted,
 };
 
 pub use copy::{copy, inspect, schema};
 pub use going_back::{Going, Since, WentBack, go_back_to};
-pub use open::OpenError;
+pub use open::{OpenError, rehearse};
 
 use lives::Quiet;
 use open::{Purpose, connect, full_check, open_state};
@@ -222,9 +222,14 @@ impl Store for SqliteStore {
         self.readers.read(move |conn| read::shown(conn, &id)).await
     }
 
-    async fn is_granted(&self, digest: &Digest) -> Result<bool, StoreError> {
+    async fn crossing(&self, said: &OutboundId, row: Seq) -> Result<Crossing, StoreError> {
+        let said = said.clone();
+        self.readers.read(move |conn| read::crossing(conn, &said, row)).await
+    }
+
+    async fn granted(&self, digest: &Digest) -> Result<Option<Grant>, StoreError> {
         let digest = *digest;
-        self.readers.read(move |conn| grants::is_there(conn, &digest)).await
+        self.readers.read(move |conn| grants::find(conn, &digest)).await
     }
 
     async fn grants(&self, limit: usize) -> Result<Vec<Grant>, StoreError> {

@@ -25,6 +25,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/7.sql"),
     include_str!("../migrations/8.sql"),
     include_str!("../migrations/9.sql"),
+    include_str!("../migrations/10.sql"),
 ];
 
 /// A larger file is not checked while somebody waits for the gateway to start. What is damaged in it
@@ -174,10 +175,40 @@ pub(crate) fn open_migrated(path: &Path, migrations: &[&str]) -> Result<Connecti
     create_private(path)?;
     let explain = |error: rusqlite::Error| OpenError::sqlite(path, &error);
     let mut conn = connect(path, Purpose::Write).map_err(explain)?;
-    let (application, found) = version(&conn).map_err(explain)?;
+    let found = usable_version(&conn, path, migrations)?;
+    make_shrinkable(&conn).map_err(explain)?;
+    write_ahead(&conn).map_err(explain)?;
+    migrate(&mut conn, found, migrations).map_err(explain)?;
+    conn.pragma_update(None, "foreign_keys", "on").map_err(explain)?;
+    check_keys(&conn, path)?;
+    check_if_small(&conn, path)?;
+    Ok(conn)
+}
+
+/// Finds what would keep a start from opening the truth of a folder, and changes nothing in it. Somebody may be
+/// writing to it; where there is none, nothing stands in the way.
+pub fn rehearse(folder: &Path) -> Result<(), OpenError> {
+    let path = folder.join("state.db");
+    if !path.exists() {
+        return Ok(());
+    }
+    let conn = connect(&path, Purpose::Read).map_err(|error| OpenError::sqlite(&path, &error))?;
+    match usable_version(&conn, &path, MIGRATIONS)? {
+        0 => Ok(()),
+        _ => {
+            check_keys(&conn, &path)?;
+            check_if_small(&conn, &path)
+        }
+    }
+}
+
+/// The version of a file that this program can go on with; 0 where nothing is in it yet.
+fn usable_version(conn: &Connection, path: &Path, migrations: &[&str]) -> Result<i32, OpenError> {
+    let explain = |error: rusqlite::Error| OpenError::sqlite(path, &error);
+    let (application, found) = version(conn).map_err(explain)?;
     let known = i32::try_from(migrations.len()).expect("there are few migrations");
-    let used = !is_empty(&conn).map_err(explain)?;
-    if used && application != APPLICATION && !has_our_tables(&conn) {
+    let used = !is_empty(conn).map_err(explain)?;
+    if used && application != APPLICATION && !has_our_tables(conn) {
         return Err(OpenError::Foreign { path: path.to_owned() });
     }
     if used && (application != APPLICATION || found < 1) {
@@ -187,13 +218,7 @@ pub(crate) fn open_migrated(path: &Path, migrations: &[&str]) -> Result<Connecti
     if found > known {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
-    make_shrinkable(&conn).map_err(explain)?;
-    write_ahead(&conn).map_err(explain)?;
-    migrate(&mut conn, found, migrations).map_err(explain)?;
-    conn.pragma_update(None, "foreign_keys", "on").map_err(explain)?;
-    check_keys(&conn, path)?;
-    check_if_small(&conn, path)?;
-    Ok(conn)
+    Ok(found)
 }
 
 /// A connection to an existing file.

@@ -13,12 +13,13 @@ use talaria_model::{
 };
 use talaria_session::{Session, SessionKey};
 use talaria_store::{
-    Counts, Failed, Parcel, ParcelState, Queue, Queues, Recorded, StoreError, Summary, Told,
-    Untold, Use,
+    Counts, Crossing, Failed, Parcel, ParcelState, Queue, Queues, Recorded, StoreError, Summary,
+    Told, Untold, Use,
 };
 
 use crate::rows::{self, Json, KeyColumns, number, or_empty};
 use crate::sql::{all, maybe, one};
+use crate::write::seq_column;
 
 type Read<T> = Result<T, StoreError>;
 
@@ -127,6 +128,19 @@ pub(crate) fn shown(conn: &Connection, id: &OutboundId) -> Read<Option<MessageId
         shown.map(|shown| rows::id(shown, MessageId::new)).transpose()
     });
     Ok(shown?.flatten())
+}
+
+pub(crate) fn crossing(conn: &Connection, said: &OutboundId, row: Seq) -> Read<Crossing> {
+    let sql = "SELECT
+         (SELECT CASE WHEN min(stage = 3 AND settled IS NOT NULL) THEN max(settled) END
+          FROM outbox WHERE session = ? AND delivery = ?),
+         (SELECT at FROM journal WHERE seq = ?)";
+    let moment = |row: &Row<'_>, column| {
+        row.get::<_, Option<i64>>(column).map(|at| at.map(Timestamp::from_millis))
+    };
+    one(conn, sql, params![said.session.as_str(), said.delivery, seq_column(row)], |row| {
+        Ok(Crossing { delivered: moment(row, 0)?, arrived: moment(row, 1)? })
+    })
 }
 
 /// Reads session, delivery and part, beginning at a column.
@@ -372,6 +386,8 @@ pub(crate) fn queues(conn: &Connection) -> Read<Queues> {
     };
     let unread = "SELECT count(*), min(at) FROM journal INDEXED BY journal_unread WHERE state = 0";
     let unread = one(conn, unread, [], |row| waits(row, 0))?;
+    let taken = "SELECT count(*), min(at) FROM journal INDEXED BY journal_taken WHERE state = 1";
+    let taken = one(conn, taken, [], |row| waits(row, 0))?;
     let open = "SELECT stage, doubt, plain, max(attempts), max(not_before), max(shown), max(anew),
              count(*), min(at)
          FROM outbox INDEXED BY outbox_open WHERE open = 1 GROUP BY stage, doubt, plain";
@@ -381,7 +397,7 @@ pub(crate) fn queues(conn: &Connection) -> Read<Queues> {
         let queue = outbox.entry(state).or_default();
         *queue = queue.and(waiting);
     }
-    Ok(Queues { unread, outbox })
+    Ok(Queues { unread, taken, outbox })
 }
 
 /// The row of a conversation.

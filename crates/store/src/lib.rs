@@ -40,7 +40,9 @@ pub use lives::{
     remembered, spared_until, without,
 };
 pub use memory::MemoryStore;
-pub use outbox::{Failed, Leave, Parcel, ParcelState, Settlement, Told, Untold, withdrawn};
+pub use outbox::{
+    Crossing, Failed, Leave, Parcel, ParcelState, Settlement, Told, Untold, withdrawn,
+};
 pub use progress::{Doubt, Form, Progress, Stage};
 pub use query::{Closeness, Hit, Part, Query, fold, pairs, stands_alone, visible, words};
 pub use reading::{
@@ -142,8 +144,11 @@ pub trait Store: Send + Sync + 'static {
     /// The message that shows a parcel, where the platform has it and told.
     async fn shown(&self, id: &OutboundId) -> Result<Option<MessageId>, StoreError>;
 
-    /// Whether this was approved for good and not revoked.
-    async fn is_granted(&self, digest: &Digest) -> Result<bool, StoreError>;
+    /// When all parts of something that was said had been delivered, and when a row came in.
+    async fn crossing(&self, said: &OutboundId, row: Seq) -> Result<Crossing, StoreError>;
+
+    /// By what this was approved for good, if it was and that is not revoked.
+    async fn granted(&self, digest: &Digest) -> Result<Option<Grant>, StoreError>;
 
     /// What was approved for good, the newest first.
     async fn grants(&self, limit: usize) -> Result<Vec<Grant>, StoreError>;

@@ -17,11 +17,11 @@ use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
 
 use crate::{
-    Admitted, AuditRow, Audited, Closeness, Clue, Commit, Counts, Delivered, Failed, Fit, Found,
-    GuestChange, Guests, History, JournalState, Kept, Leave, Life, MOST_GRANTS, Name, Named, Owner,
-    Parcel, ParcelState, Progress, Query, Queue, Queues, Reading, Recorded, Rewound, SearchScope,
-    Settlement, Spending, Stage, Store, StoreError, Summary, Swap, Told, Totals, Traced,
-    UNANSWERED, Unanswered, Untold, Use, Walk, Wanted, may_expire, visible,
+    Admitted, AuditRow, Audited, Closeness, Clue, Commit, Counts, Crossing, Delivered, Failed, Fit,
+    Found, GuestChange, Guests, History, JournalState, Kept, Leave, Life, MOST_GRANTS, Name, Named,
+    Owner, Parcel, ParcelState, Progress, Query, Queue, Queues, Reading, Recorded, Rewound,
+    SearchScope, Settlement, Spending, Stage, Store, StoreError, Summary, Swap, Told, Totals,
+    Traced, UNANSWERED, Unanswered, Untold, Use, Walk, Wanted, may_expire, visible,
 };
 
 use kept::{Begun, Memory, Post, Row, Written};
@@ -221,9 +221,8 @@ impl Store for MemoryStore {
             kept.entries.insert(position, Written { key: key.clone(), recorded, rewound: None });
         }
         for grant in grants {
-            if !kept.grants.iter().any(|known| known.digest == grant.digest) {
-                kept.grants.push(grant);
-            }
+            kept.grants.retain(|known| known.digest != grant.digest);
+            kept.grants.push(grant);
         }
         let too_many = kept.grants.len().saturating_sub(MOST_GRANTS);
         kept.grants.drain(..too_many);
@@ -342,8 +341,22 @@ impl Store for MemoryStore {
         Ok(delivered.and_then(|post| post.progress.shown.clone()))
     }
 
-    async fn is_granted(&self, digest: &Digest) -> Result<bool, StoreError> {
-        Ok(self.lock().grants.iter().any(|grant| grant.digest == *digest))
+    async fn crossing(&self, said: &OutboundId, row: Seq) -> Result<Crossing, StoreError> {
+        let kept = self.lock();
+        let is_part = |id: &OutboundId| id.session == said.session && id.delivery == said.delivery;
+        let parts = kept.places.iter().filter(|(id, _)| is_part(id));
+        let moments: Option<Vec<Timestamp>> = parts
+            .map(|(_, place)| {
+                let post = kept.outbox.get(place)?;
+                post.settled.filter(|_| post.progress.stage == Stage::Delivered)
+            })
+            .collect();
+        let delivered = moments.and_then(|moments| moments.into_iter().max());
+        Ok(Crossing { delivered, arrived: kept.journal.get(&row.0).map(|row| row.at) })
+    }
+
+    async fn granted(&self, digest: &Digest) -> Result<Option<Grant>, StoreError> {
+        Ok(self.lock().grants.iter().find(|grant| grant.digest == *digest).cloned())
     }
 
     async fn grants(&self, limit: usize) -> Result<Vec<Grant>, StoreError> {
@@ -735,14 +748,17 @@ impl Store for MemoryStore {
     async fn queues(&self) -> Result<Queues, StoreError> {
         let kept = self.lock();
         let waits = |at: Timestamp| Queue { many: 1, oldest: Some(at) };
-        let unread = kept.journal.values().filter(|row| row.state == JournalState::Unread);
-        let unread = unread.map(|row| waits(row.at)).fold(Queue::default(), Queue::and);
+        let in_state = |state: JournalState| {
+            let rows = kept.journal.values().filter(|row| row.state == state);
+            rows.map(|row| waits(row.at)).fold(Queue::default(), Queue::and)
+        };
+        let (unread, taken) = (in_state(JournalState::Unread), in_state(JournalState::Taken));
         let mut outbox: BTreeMap<ParcelState, Queue> = BTreeMap::new();
         for post in kept.outbox.values().filter(|post| post.progress.is_open()) {
             let queue = outbox.entry(post.progress.state()).or_default();
             *queue = queue.and(waits(post.at));
         }
-        Ok(Queues { unread, outbox })
+        Ok(Queues { unread, taken, outbox })
     }
 
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {

@@ -52,6 +52,15 @@ pub enum Leave {
     Ended,
 }
 
+/// Something that was said, and something that came in: which of them was first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crossing {
+    /// When all parts of what was said had been delivered; none while they have not.
+    pub delivered: Option<Timestamp>,
+    /// When the other one came in; none of a row that is not there.
+    pub arrived: Option<Timestamp>,
+}
+
 /// What became of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {

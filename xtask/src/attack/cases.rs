@@ -162,7 +162,18 @@ pub(super) const CASES: &[Case] = &[
         "short webhook secrets",
         Both(hooks::a_short_secret_is_refused, &["what_is_wrong_with_an_account_says_what_to_do"]),
     ),
-    case(38, "a flood of bad signatures", Live(doors::a_flood_keeps_nobody_out)),
+    case(
+        38,
+        "a flood of bad signatures",
+        Both(
+            doors::bad_signatures_cost_little,
+            &[
+                "atk_038_what_cannot_be_slack_s_is_refused_before_its_body_is_read",
+                "atk_038_bodies_that_are_held_back_take_bounded_memory_and_keep_nobody_out",
+                "the_body_of_a_stranger_that_trickles_in_is_cut_and_one_of_somebody_known_is_not",
+            ],
+        ),
+    ),
     case(
         39,
         "a body without length, without end, packed",

@@ -472,11 +472,8 @@ pub(super) fn a_flood_keeps_nobody_out(field: &Field) -> BoxFuture<'_, Result<()
         }
         let flood = (0..8).map(|_| async {
             for _ in 0..250 {
-                let forged = Ask::post("/in/work", vec![b'x'; 1024])
-                    .with("x-slack-request-timestamp", "1700000000")
-                    .with("x-slack-signature", "v0=00");
                 // Who floods may be cut off.
-                let _ = field.ask(forged).await;
+                let _ = field.ask(signed("work", "guess", now(), &[b'x'; 1024])).await;
             }
         });
         let (_, honest) = futures::join!(join_all(flood), slowest(field));
@@ -493,6 +490,65 @@ pub(super) fn a_flood_keeps_nobody_out(field: &Field) -> BoxFuture<'_, Result<()
         drop(idle);
         let grown = memory(field)?.saturating_sub(before);
         ensure!(grown < 64 << 20, "it grew by {grown} bytes");
+        field.is_well().await
+    }
+    .boxed()
+}
+
+/// ATK-038: whoever sends most of a body under a signature that could be Slack's takes no memory, no time and no place.
+pub(super) fn bad_signatures_cost_little(field: &Field) -> BoxFuture<'_, Result<()>> {
+    /// The most that is read of a request, but for one byte.
+    const NEARLY: usize = 1024 * 1024 - 1;
+    async move {
+        let before = memory(field)?;
+        let hold = |_| async {
+            let mut stream = TcpStream::connect(&field.address).await?;
+            let head = format!(
+                "POST /in/work HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n\
+                 x-slack-request-timestamp: {}\r\nx-slack-signature: v0={}\r\n\r\n",
+                field.address,
+                NEARLY + 1,
+                now(),
+                "0".repeat(64)
+            );
+            stream.write_all(head.as_bytes()).await?;
+            // Whoever has to make room for others is cut off.
+            let _ = stream.write_all(&vec![b'x'; NEARLY]).await;
+            Ok::<_, std::io::Error>(stream)
+        };
+        let mut held = Vec::new();
+        for stream in join_all((0..200).map(hold)).await {
+            held.push(stream?);
+        }
+        let begun = std::time::Instant::now();
+        let said = slack::said(field.fresh(), "said while others hold on").to_string();
+        let took = field.ask(signed("work", WORK_SECRET, now(), said.as_bytes())).await?;
+        ensure!(took.status == 200, "a good request got {}", took.status);
+        let waited = begun.elapsed();
+        ensure!(waited < Duration::from_secs(3), "a good request took {waited:?}");
+        // What was sent is read little by little.
+        for _ in 0..10 {
+            let grown = memory(field)?.saturating_sub(before);
+            ensure!(grown < 64 << 20, "it grew by {grown} bytes");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        // A byte now and then prolongs nothing.
+        let ends = held.into_iter().map(|stream| async {
+            let (mut reading, mut writing) = stream.into_split();
+            let trickle = async {
+                loop {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    let _ = writing.write_all(b"x").await;
+                }
+            };
+            let mut answer = Vec::new();
+            tokio::select! {
+                _ = reading.read_to_end(&mut answer) => {}
+                () = trickle => {}
+            }
+        });
+        let cut = tokio::time::timeout(Duration::from_secs(20), join_all(ends)).await;
+        ensure!(cut.is_ok(), "a body is waited for longer than 20 s");
         field.is_well().await
     }
     .boxed()

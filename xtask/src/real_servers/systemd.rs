@@ -1,6 +1,7 @@
 //! What `talaria service install` writes, read by systemd itself.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,9 +13,11 @@ use crate::stage::Stage;
 pub(super) fn run(binary: &Path) -> Result<()> {
     installed::systemd()?;
     let stage = Stage::new(binary, "agent: {restart_drain_timeout: 30}\n")?;
+    // A service runs as whoever its home belongs to.
+    let owner = fs::metadata(stage.path())?.uid().to_string();
     for (level, arguments) in [
         ("--user", &["service", "install", "--print"][..]),
-        ("--system", &["service", "install", "--print", "--system", "--run-as", "root"]),
+        ("--system", &["service", "install", "--print", "--system", "--run-as", &owner]),
     ] {
         let printed = stage.talaria(arguments).output()?;
         ensure!(printed.status.success(), "{arguments:?}: {printed:?}");

@@ -1,6 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use axum::Extension;
 use axum::routing::{get, post};
 use futures::stream;
 use talaria_clock::SystemClock;
@@ -15,7 +16,7 @@ const HANGS: Duration = Duration::from_secs(20);
 /// A length of time that never comes while a test runs.
 const NEVER: Duration = Duration::from_secs(3600);
 
-const LIMITS: Limits = Limits { connections: 8, each: 8, head: NEVER, still: NEVER };
+const LIMITS: Limits = Limits { connections: 8, each: 8, head: NEVER, body: NEVER, still: NEVER };
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: talaria\r\n\r\n";
 
@@ -28,6 +29,30 @@ fn routes() -> Router {
         .route("/endless", get(async move || Body::from_stream(endless())))
         .route("/flood", get(async move || Body::from_stream(flood())))
         .route("/count", post(|body: Bytes| async move { body.len().to_string() }))
+        .route("/known", post(count_of_somebody_known))
+}
+
+async fn count_of_somebody_known(Extension(hurry): Extension<Hurry>, body: Body) -> String {
+    hurry.waive();
+    axum::body::to_bytes(body, 1024).await.unwrap().len().to_string()
+}
+
+/// Sends a hundred bytes, one each time, and reads the answer.
+async fn trickled(address: SocketAddr, path: &str, pace: Duration) -> Vec<u8> {
+    let head = format!("POST {path} HTTP/1.1\r\nhost: talaria\r\ncontent-length: 100\r\n\r\n");
+    let (mut reading, mut writing) = connected(address, head.as_bytes()).await.into_split();
+    let trickle = async {
+        let mut pace = tokio::time::interval(pace);
+        for _ in 0..100 {
+            pace.tick().await;
+            if writing.write_all(b"x").await.is_err() {
+                return;
+            }
+        }
+    };
+    let mut buffer = [0; 1024];
+    let (read, ()) = tokio::join!(reading.read(&mut buffer), trickle);
+    buffer[..read.unwrap_or(0)].to_vec()
 }
 
 /// Serves while the test runs.
@@ -174,6 +199,20 @@ async fn a_body_that_stops_arriving_is_an_error() {
         let head = b"POST /count HTTP/1.1\r\nhost: talaria\r\ncontent-length: 100\r\n\r\nnot all";
         let heard = ended(&mut connected(address, head).await).await;
         assert!(heard.starts_with(b"HTTP/1.1 400"), "{:?}", String::from_utf8_lossy(&heard));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_body_of_a_stranger_that_trickles_in_is_cut_and_one_of_somebody_known_is_not() {
+    let body = Duration::from_millis(200);
+    serving(Limits { body, ..LIMITS }, async |address| {
+        // It is never silent for as long as it would be allowed to be.
+        let pace = body / 20;
+        let stranger = trickled(address, "/count", pace).await;
+        assert!(stranger.starts_with(b"HTTP/1.1 400"), "{:?}", String::from_utf8_lossy(&stranger));
+        let known = trickled(address, "/known", pace).await;
+        assert!(known.ends_with(b"\r\n\r\n100"), "{:?}", String::from_utf8_lossy(&known));
     })
     .await;
 }

@@ -43,3 +43,36 @@ fn named(access: &AccountAccess) -> Vec<String> {
     let roles = roles.map(|role| format!("everybody with role {role}"));
     lists.into_iter().flatten().map(ToString::to_string).chain(roles).chain(everybody).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(lists: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let config = format!("accounts: {{discord: {{token: 'a.b.c', {lists}}}}}\n");
+        fs::write(folder.path().join("config.yaml"), config).unwrap();
+        folder
+    }
+
+    #[test]
+    fn people_and_roles_that_come_back_by_a_list_are_named() {
+        let few = folder("allow: ['198622483471925248']");
+        let many = folder(
+            "allow: ['198622483471925248', '198622483471925249'], allowed_roles: ['901'], dm_role_auth_guild: '41'",
+        );
+        let all = folder("allow_everyone: true, allowed_roles: ['902']");
+        let come_back = |home: &tempfile::TempDir, incoming: &tempfile::TempDir| {
+            newly_listed(home.path(), incoming.path())
+        };
+        let expected = [
+            "discord:198622483471925249",
+            "discord:everybody with role 41/901",
+            "discord:everybody with role 901",
+        ];
+        assert_eq!(come_back(&few, &many), expected);
+        assert_eq!(come_back(&many, &few), [""; 0], "nobody comes back by a list that is shorter");
+        let expected = ["discord:everybody", "discord:everybody with role 902"];
+        assert_eq!(come_back(&many, &all), expected, "another role is other people");
+    }
+}

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use talaria_admin::api::{ChangeEffect, ConfigPlan, Reloaded, Status};
+use talaria_admin::api::{ChangeEffect, ConfigPlan, PlannedChange, Problem, Reloaded, Status};
 use talaria_clock::{Clock, SystemClock};
+use talaria_machine::service;
 
 use super::{print_json, table::table};
 use crate::cli::Output;
@@ -55,7 +56,16 @@ pub(crate) async fn reload(home: &Home, output: Output) -> Result<Exit, Halt> {
 }
 
 pub(crate) async fn plan(home: &Home, output: Output) -> Result<Exit, Halt> {
-    let plan: ConfigPlan = Client::need(home).await?.get("/v1/config/plan", &[]).await?;
+    let planned = async { Client::need(home).await?.get("/v1/config/plan", &[]).await };
+    let plan: ConfigPlan = match planned.await {
+        Ok(plan) => plan,
+        // Whoever reads JSON reads what is wrong in it, too.
+        Err(halt) if output.json => {
+            print_json(&Problem { problem: halt.explained() })?;
+            return Ok(halt.exit);
+        }
+        Err(halt) => return Err(halt),
+    };
     if output.json {
         print_json(&plan)?;
         return Ok(Exit::Done);
@@ -76,6 +86,7 @@ pub(crate) async fn plan(home: &Home, output: Output) -> Result<Exit, Halt> {
                 (ChangeEffect::Account, Some(account)) => format!("connects {account} anew"),
                 (ChangeEffect::Account, None) => "connects an account anew".to_owned(),
                 (ChangeEffect::Restart, _) => "after a restart".to_owned(),
+                (ChangeEffect::Waiting, _) => "waits for a restart".to_owned(),
             };
             vec![change.path.clone(), change.before.clone(), change.after.clone(), effect]
         })
@@ -89,7 +100,16 @@ pub(crate) async fn plan(home: &Home, output: Output) -> Result<Exit, Halt> {
     for account in &plan.held_back {
         say!("{account} runs with older settings and would be tried with these again.");
     }
-    say!("`talaria config apply` applies it.");
+    let is_read = |change: &PlannedChange| change.effect == ChangeEffect::Waiting;
+    if !plan.changes.iter().all(is_read) || !plan.held_back.is_empty() {
+        say!("`talaria config apply` applies what needs no restart.");
+    }
+    let needs_restart = |change: &PlannedChange| {
+        matches!(change.effect, ChangeEffect::Restart | ChangeEffect::Waiting)
+    };
+    if plan.changes.iter().any(needs_restart) {
+        say!("`talaria restart` applies all of it.");
+    }
     Ok(Exit::Done)
 }
 
@@ -137,7 +157,11 @@ async fn gone(home: &Home, running: Option<&Record>) -> Result<(), Halt> {
 }
 
 fn stuck(running: Option<&Record>, after: Duration) -> Halt {
-    let (who, kill) = match running {
+    let (who, end) = match running {
+        // Killed behind the back of whoever keeps it, it would come back.
+        Some(Record { process, service: true, .. }) => {
+            (format!("the gateway (process {})", process.pid), service::STOPPED_BY.to_owned())
+        }
         Some(Record { process, .. }) => {
             let pid = process.pid;
             (format!("the gateway (process {pid})"), format!("`kill -KILL {pid}` ends it"))
@@ -146,7 +170,7 @@ fn stuck(running: Option<&Record>, after: Duration) -> Halt {
     };
     let seconds = after.as_secs();
     Halt::failed(format_args!("{who} has been asked to end and has not after {seconds} s"))
-        .hint(format_args!("{kill}, and nothing is lost; `talaria logs` says what it waits for"))
+        .hint(format_args!("{end}, and nothing is lost; `talaria logs` says what it waits for"))
 }
 
 pub(crate) async fn restart(home: &Home) -> Result<Exit, Halt> {
@@ -173,5 +197,23 @@ pub(crate) async fn restart(home: &Home) -> Result<Exit, Halt> {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_stops_a_service_that_hangs_is_sent_to_its_manager() {
+        let told = |service| {
+            let record = Record { service, ..Record::own(Kind::TalariaGateway) };
+            stuck(Some(&record), Duration::from_secs(51)).explained()
+        };
+        let pid = std::process::id();
+        assert!(told(false).contains(&format!("`kill -KILL {pid}`")), "{}", told(false));
+        assert!(!told(true).contains("KILL"), "{}", told(true));
+        assert!(told(true).contains(service::STOPPED_BY), "{}", told(true));
+        assert!(told(true).contains(&format!("process {pid}")), "{}", told(true));
     }
 }

@@ -100,7 +100,8 @@ impl Wanted {
         if self.level.is_none() && self.since.is_none() {
             return true;
         }
-        let Some(record) = Record::read(line) else { return false };
+        // What cannot be read may be just what somebody looks for.
+        let Some(record) = Record::read(line) else { return true };
         self.level.is_none_or(|least| record.level <= least)
             && self.since.is_none_or(|since| {
                 jiff::Timestamp::from_str(&record.timestamp).is_ok_and(|at| at >= since)
@@ -125,9 +126,10 @@ impl Record {
 
 /// A line as it is shown: for people, or for programs as it is.
 fn shown(line: &str, json: bool) -> String {
-    let Some(record) = Record::read(line).filter(|_| !json) else {
+    if json {
         return line.to_owned();
-    };
+    }
+    let Some(record) = Record::read(line) else { return plain(line).into_owned() };
     let mut text = format!("{} {:>5}", record.timestamp, record.level.word());
     for (name, value) in &record.fields {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -205,7 +207,7 @@ mod tests {
              name=eve\\n2026 ERROR all is lost\\u{1b}[2J"
         );
         assert_eq!(shown(LINE, true), LINE);
-        assert_eq!(shown("something else", false), "something else");
+        assert_eq!(shown("something else\u{1b}[2J", false), "something else\\u{1b}[2J");
     }
 
     #[test]
@@ -217,8 +219,9 @@ mod tests {
         assert!(!wanted(Some(Severity::Error), None));
         assert!(wanted(None, Some(at("2026-11-16T04:00:00Z"))));
         assert!(!wanted(None, Some(at("2026-11-16T04:00:01Z"))));
-        assert!(!Wanted { level: Some(Severity::Trace), since: None }.is("no record"));
-        assert!(Wanted { level: None, since: None }.is("no record"));
+        for level in [None, Some(Severity::Error)] {
+            assert!(Wanted { level, since: Some(at("2026-11-16T04:00:01Z")) }.is("no record"));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_admin::api::{Account, Loss, Problem, Status};
+use talaria_admin::api::{Account, Loss, Problem, Status, WaitingChange};
 use talaria_clock::{Clock, SystemClock};
 
 use super::{print_json, print_json_line, table::table};
@@ -109,6 +109,16 @@ fn print(status: &Status) -> Result<(), Halt> {
         }
         say!("");
     }
+    for hook in &status.refused_hooks {
+        say!("hook {}\n", plain(&hook.problem));
+    }
+    if !status.waits_for_restart.is_empty() {
+        say!("These settings wait for a restart (`talaria restart`):");
+        for WaitingChange { path, running, configured } in &status.waits_for_restart {
+            say!("{}", plain(&format!("  {path}: {running} → {configured}")));
+        }
+        say!("");
+    }
     let rows: Vec<_> = status
         .accounts
         .iter()
@@ -122,12 +132,15 @@ fn print(status: &Status) -> Result<(), Halt> {
         })
         .collect();
     say!("{}", table(&["ACCOUNT", "PLATFORM", "STATE", ""], &rows));
+    let turns = since("in hand", "one works", status.turn_since.as_deref());
+    let waiting = since("behind a turn", "the oldest", status.waiting_since.as_deref());
     let rows = [
         ("conversations", status.sessions, "known"),
         ("", status.sessions_in_memory, "in memory"),
         ("entries", status.entries, "in all transcripts"),
-        ("turns", status.turns_in_hand, "in hand"),
+        ("turns", status.turns_in_hand, &turns),
         ("messages", status.unread, "to read"),
+        ("", status.waiting, &waiting),
         ("", status.undelivered, "to deliver"),
         ("", status.failed, "could not be delivered"),
         ("", status.quarantined, "set aside"),
@@ -139,6 +152,11 @@ fn print(status: &Status) -> Result<(), Halt> {
     }
     print_strangers(&status.accounts)?;
     print_losses(&status.losses)
+}
+
+/// What there is, and since when the oldest of it, where there is any.
+fn since(what: &str, oldest: &str, since: Option<&str>) -> String {
+    since.map_or_else(|| what.to_owned(), |at| format!("{what}, {oldest} since {}", plain(at)))
 }
 
 /// What is wrong with an account: that it is not heard, or that what is said there does not get through.

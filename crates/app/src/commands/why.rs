@@ -1,6 +1,6 @@
 //! `talaria why`: what became of a message, from the running gateway or, when none runs, from the store.
 
-use talaria_admin::api::{Decision, Moment, Part, Why};
+use talaria_admin::api::{Decision, HookDeed, Moment, Part, Why};
 use talaria_admin::why::{self, Words};
 
 use super::print_json;
@@ -71,6 +71,12 @@ fn print(decision: &Decision) -> Result<(), Halt> {
     }
     for Moment { at, after_ms, what } in &decision.timeline {
         tell!("    {at}  +{after_ms:>6} ms  {what}");
+    }
+    for HookDeed { hook, did, because } in &decision.hooks {
+        match because {
+            Some(why) => tell!("    hook {hook}: {did} to decide: {why}"),
+            None => tell!("    hook {hook}: {did} it"),
+        }
     }
     for tool in &decision.tools {
         let took = tool.took_ms.map(|took| format!(" after {took} ms")).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use talaria_machine::{Mode, Process, command_line, replace};
+use talaria_machine::{Mode, Process, command_line, replace, service};
 
 use crate::home::Home;
 
@@ -17,6 +17,9 @@ pub(crate) struct Record {
     /// The words it was started with.
     pub(crate) argv: Vec<String>,
     pub(crate) version: String,
+    /// Whether a manager of services starts it again when it ends and is not done.
+    #[serde(default)]
+    pub(crate) service: bool,
 }
 
 /// What a gateway lives in.
@@ -34,7 +37,7 @@ impl Record {
     pub(crate) fn own(kind: Kind) -> Self {
         let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self { process: Process::own(), kind, argv, version }
+        Self { process: Process::own(), kind, argv, version, service: service::restarts_us() }
     }
 
     /// The process that has the home, if the record is of one that runs: the same number, the same start

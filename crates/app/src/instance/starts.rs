@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use talaria_clock::{Clock, SystemClock};
-use talaria_machine::{Mode, replace};
+use talaria_machine::{Mode, replace, service};
 use talaria_model::Timestamp;
 
 use crate::aside::aside;
+use crate::exit::{Exit, Halt};
 use crate::home::Home;
 
 /// For how long a start counts.
@@ -23,6 +24,9 @@ const USUAL: usize = 5;
 /// The longest that a start waits, which is much shorter than a manager waits for it.
 const LONGEST: Duration = Duration::from_secs(60);
 
+/// How long every start waits that cannot be counted: most likely a disk takes nothing, and it fails.
+const UNCOUNTED: Duration = Duration::from_secs(10);
+
 /// Counts a start, and waits if there were too many.
 pub(crate) async fn pace(home: &Home) {
     let now = SystemClock.now();
@@ -31,7 +35,8 @@ pub(crate) async fn pace(home: &Home) {
     let millis: Vec<i64> = starts.iter().map(|start| start.as_millis()).collect();
     let written = serde_json::to_vec(&millis).map_err(std::io::Error::from);
     if let Err(error) = written.and_then(|bytes| replace(&path(home), &bytes, Mode::PRIVATE)) {
-        tracing::warn!(%error, "starts cannot be counted");
+        tracing::warn!(%error, wait = ?UNCOUNTED, "starts cannot be counted; it waits before it goes on");
+        return SystemClock.sleep(UNCOUNTED).await;
     }
     let wait = wait(starts.len());
     if !wait.is_zero() {
@@ -43,6 +48,22 @@ pub(crate) async fn pace(home: &Home) {
         );
         SystemClock.sleep(wait).await;
     }
+}
+
+/// Holds up the end of a start that has failed before it was counted, where a manager would start it again at
+/// once.
+pub(crate) async fn hold_up<T>(tried: Result<T, Halt>) -> Result<T, Halt> {
+    if let Err(Halt { exit: Exit::Failed, .. }) = &tried
+        && service::restarts_us()
+    {
+        // Nobody keeps a log yet.
+        eprintln!(
+            "talaria: it cannot start, and waits for {} s before it ends: it would be started again at once",
+            UNCOUNTED.as_secs()
+        );
+        SystemClock.sleep(UNCOUNTED).await;
+    }
+    tried
 }
 
 /// Forgets them: this one ended in good order.
@@ -98,6 +119,18 @@ mod tests {
         assert_eq!(waits, [0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 60, 60]);
         forget(&home).await;
         assert_eq!(waited().await, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_cannot_be_counted_waits_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        std::fs::create_dir(path(&home)).unwrap();
+        for _ in 0..3 {
+            let begun = SystemClock.mark();
+            pace(&home).await;
+            assert_eq!(SystemClock.mark().since(begun).as_secs(), UNCOUNTED.as_secs());
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! line like any other.
 
 mod file;
+mod line;
 mod panics;
 mod queue;
 
@@ -12,6 +13,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use talaria_clock::{Clock, SystemClock, rfc3339};
 use talaria_config::{LogFormat, LogLevel, LogSettings};
 use tracing::field::Field;
@@ -25,15 +27,13 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt as lines, registry};
 
 use self::file::Files;
+use self::line::harmless;
 use self::queue::{Queue, Waiting};
 use crate::discretion::Discretion;
 use crate::home::Home;
-use crate::plain::{plain, turns_text};
+use crate::plain::plain;
 
 pub(crate) use self::file::files;
-
-/// The longest line, in bytes. Whoever says more is cut.
-const LONGEST: usize = 16 * 1024;
 
 /// How long the last lines have to be written.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -42,6 +42,7 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 pub(crate) struct Log {
     seen: Arc<Queue>,
     kept: Option<Kept>,
+    discretion: Arc<Discretion>,
 }
 
 struct Kept {
@@ -62,6 +63,38 @@ impl Log {
             }
         }
     }
+}
+
+/// Leaves in the files why a gateway has not started, behind what is there. Where it came to no log, because
+/// its configuration is wrong, the files are the usual ones.
+pub(crate) fn not_started(home: &Home, mut log: Option<Log>, problem: &str) {
+    let problem = match &log {
+        Some(log) => log.discretion.clean(problem),
+        None => Cow::Borrowed(problem),
+    };
+    let line = record("ERROR", json!({ "message": "it has not started", "problem": problem }));
+    let lines = match log.as_mut().map(|log| log.kept.as_mut()) {
+        // Nobody wants files.
+        Some(None) => return,
+        Some(Some(kept)) => match kept.unwritten.take() {
+            None => kept.lines.clone(),
+            Some((_, files)) => as_a_guest(files),
+        },
+        None => {
+            let usual = LogSettings::default();
+            as_a_guest(Files::new(home, usual.files, usual.file_size.bytes()))
+        }
+    };
+    lines.put(harmless(&line, LogFormat::Json).into_owned().into_bytes());
+    lines.flush(LAST_WORDS);
+}
+
+/// Lines for files that may be another process's.
+fn as_a_guest(files: Files) -> Arc<Queue> {
+    let (lines, waiting) = queue::queue();
+    // Without a thread there is one line less.
+    let _ = waiting.write_with("log", lost_json, move |line| files.add(line));
+    Arc::new(lines)
 }
 
 impl Drop for Log {
@@ -103,7 +136,7 @@ pub(crate) fn start(home: &Home, settings: &LogSettings, discretion: &Arc<Discre
     };
     let files = kept.as_ref().map(|kept| kept.lines.clone());
     begin(level, settings.format, discretion, to, files);
-    Log { seen, kept }
+    Log { seen, kept, discretion: discretion.clone() }
 }
 
 /// Logs errors only and writes no file, for commands that talk to a person.
@@ -123,7 +156,7 @@ fn begin(
         .with_default_directive(level.min(LevelFilter::WARN).into())
         .parse_lossy(format!("talaria={ours}"));
     let seen = lines::layer()
-        .with_writer(Discreet { discretion: discretion.clone(), to })
+        .with_writer(Discreet { discretion: discretion.clone(), format, to })
         .with_ansi(io::stderr().is_terminal());
     let seen = match format {
         LogFormat::Text => {
@@ -134,7 +167,8 @@ fn begin(
     };
     let kept = files.map(|files| {
         let to = Destination::Queue(files);
-        lines::layer().with_writer(Discreet { discretion: discretion.clone(), to }).json()
+        let format = LogFormat::Json;
+        lines::layer().with_writer(Discreet { discretion: discretion.clone(), format, to }).json()
     });
     registry().with(filter).with(seen).with(kept).init();
     panics::report();
@@ -148,12 +182,15 @@ fn lost_text(lines: u64) -> String {
 }
 
 fn lost_json(lines: u64) -> String {
-    let record = serde_json::json!({
-        "timestamp": rfc3339(SystemClock.now()),
-        "level": "WARN",
-        "fields": { "message": LOST, "lines": lines },
-        "target": module_path!(),
-    });
+    record("WARN", json!({ "message": LOST, "lines": lines }))
+}
+
+/// A line of the files that no subscriber makes.
+fn record(level: &str, fields: Value) -> String {
+    let timestamp = rfc3339(SystemClock.now());
+    let target = module_path!();
+    let record =
+        json!({ "timestamp": timestamp, "level": level, "fields": fields, "target": target });
     format!("{record}\n")
 }
 
@@ -169,6 +206,7 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt:
 /// Where lines go, without secrets.
 struct Discreet {
     discretion: Arc<Discretion>,
+    format: LogFormat,
     to: Destination,
 }
 
@@ -192,7 +230,7 @@ impl Write for Line<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let clean = self.0.discretion.clean(&text);
-        let line = harmless(&clean);
+        let line = harmless(&clean, self.0.format);
         match &self.0.to {
             Destination::Stderr => io::stderr().lock().write_all(line.as_bytes())?,
             Destination::Queue(queue) => queue.put(line.into_owned().into_bytes()),
@@ -206,27 +244,6 @@ impl Write for Line<'_> {
             Destination::Queue(_) => Ok(()),
         }
     }
-}
-
-/// A line without what turns text around or ends a line elsewhere than in ours, and not without end. Such
-/// characters are written as JSON writes them, which is as readable in plain text.
-fn harmless(line: &str) -> Cow<'_, str> {
-    let is_odd = |c: char| matches!(c, '\u{80}'..='\u{9f}') || turns_text(c);
-    if !line.contains(is_odd) && line.len() <= LONGEST {
-        return Cow::Borrowed(line);
-    }
-    let mut written = String::with_capacity(line.len().min(LONGEST));
-    for c in line.chars() {
-        if written.len() >= LONGEST {
-            written.push_str("…\n");
-            break;
-        }
-        match is_odd(c) {
-            true => written.push_str(&format!("\\u{:04x}", u32::from(c))),
-            false => written.push(c),
-        }
-    }
-    Cow::Owned(written)
 }
 
 #[cfg(test)]
@@ -269,15 +286,5 @@ mod tests {
         assert!(!text.trim_end().contains(char::is_control), "{text:?}");
         assert!(text.contains("INFO said eve\\n2026"), "{text}");
         assert!(text.contains("name=eve\\n2026 ERROR all is lost\\r"), "{text}");
-    }
-
-    #[test]
-    fn a_line_is_not_turned_around_and_not_endless() {
-        assert_eq!(harmless("plain é 漢\n"), "plain é 漢\n");
-        assert_eq!(harmless("a\u{202e}b\u{2028}c\u{85}d\n"), "a\\u202eb\\u2028c\\u0085d\n");
-        let long = harmless(&"x".repeat(LONGEST + 1)).into_owned();
-        assert_eq!(long.len(), LONGEST + "…\n".len());
-        assert!(long.ends_with("…\n"));
-        assert!(matches!(harmless(&"x".repeat(LONGEST)), Cow::Borrowed(_)));
     }
 }

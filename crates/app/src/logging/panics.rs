@@ -51,9 +51,11 @@ mod tests {
         settings.format = LogFormat::Json;
         let mut log = start(&home, &settings, &discretion());
         log.keep();
-        let planted = std::thread::Builder::new().name("a task".into());
-        let planted = planted.spawn(|| panic!("planted\nwith {CANARY}")).unwrap();
-        planted.join().unwrap_err();
+        for words in [format!("planted\nwith {CANARY}"), "and on ".repeat(10_000)] {
+            let planted = std::thread::Builder::new().name("a task".into());
+            let planted = planted.spawn(move || panic!("{words}")).unwrap();
+            planted.join().unwrap_err();
+        }
         drop(log);
     }
 
@@ -74,7 +76,11 @@ mod tests {
         assert!(ended.status.success(), "{ended:?}");
         let kept = std::fs::read_to_string(folder.path().join("logs/gateway.log")).unwrap();
         for log in [kept, String::from_utf8(ended.stderr).unwrap()] {
-            let [line] = log.lines().collect::<Vec<_>>()[..] else { panic!("one line: {log}") };
+            let lines: Vec<_> = log.lines().collect();
+            let [line, long] = lines[..] else { panic!("one line each: {log}") };
+            let long: Value = serde_json::from_str(long).unwrap();
+            assert_eq!(long["fields"]["thread"], "a task");
+            assert!(long["fields"]["line_bytes"].as_u64() > Some(70_000), "{long}");
             let line: Value = serde_json::from_str(line).unwrap();
             assert_eq!(line["level"], "ERROR");
             let fields = &line["fields"];

@@ -29,6 +29,31 @@ async fn a_model_that_cannot_be_used_is_named_with_its_line() {
 }
 
 #[tokio::test]
+async fn the_configuration_in_the_readme_passes_with_the_keys_that_it_uses() {
+    let readme = include_str!("../../../../README.md");
+    let (_, block) = readme.split_once("```yaml\n").unwrap();
+    let (yaml, _) = block.split_once("```").unwrap();
+    let home = Home::empty().unwrap();
+    let check = async |yaml: &str| {
+        home.write("config.yaml", yaml).unwrap();
+        let launch = Launch::new(binary()).arguments(&["config", "check"]);
+        let launch = launch.environment("ANTHROPIC_API_KEY", "k-anthropic");
+        let launch = launch.environment("OPENROUTER_API_KEY", "k-openrouter");
+        let mut process = launch.start(home.path()).unwrap();
+        let ended = within(HANGS, "the check", process.ended()).await.unwrap();
+        (ended.code(), process.drained().await)
+    };
+    let (code, output) = check(yaml).await;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("warning") && output.contains("HOME_SERVER_KEY"), "{output}");
+    let used = yaml.replace("anthropic/claude-sonnet-4-5", "home-server/some-model");
+    assert_ne!(used, yaml);
+    let (code, output) = check(&used).await;
+    assert_eq!(code, Some(2), "{output}");
+    assert!(output.contains("\"HOME_SERVER_KEY\" is not set"), "{output}");
+}
+
+#[tokio::test]
 async fn a_check_tells_what_is_odd_besides_what_is_wrong() {
     let home = Home::empty().unwrap();
     home.write("config.yaml", "agnet: {}\nagent:\n  max_steps: many\n").unwrap();

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
-use talaria_testkit::{Home, VendorSettings};
+use talaria_testkit::{Home, Launch, VendorSettings, within};
 
-use crate::rig::{Rig, run};
+use crate::rig::{HANGS, Rig, binary, run};
 
 fn mode(home: &Home, name: &str) -> u32 {
     home.file(name).metadata().unwrap().permissions().mode() & 0o777
@@ -49,6 +49,45 @@ async fn what_others_could_read_and_what_was_left_behind_is_found_and_mended() {
     let (ended, output) = run(home.path(), &["doctor", "--offline"]).await;
     assert_eq!(ended.code(), Some(0), "{output}");
     assert!(!output.contains("--fix"), "{output}");
+}
+
+#[tokio::test]
+async fn how_the_last_gateway_ended_is_told_and_whether_the_next_can_open_its_store() {
+    let home = Home::empty().unwrap();
+    home.write("config.yaml", "model: demo\n").unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    home.write("state.db", &"Dear diary, ".repeat(1000)).unwrap();
+    let doctor = async || run(home.path(), &["doctor", "--offline"]).await;
+    let told = |output: &str, line: &str| assert!(output.contains(line), "{line}: {output}");
+
+    let (ended, output) = doctor().await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    told(&output, "ok       gateway: none is running\n");
+    told(&output, "PROBLEM  store: ");
+    told(&output, "is not a database of this program");
+    let (ended, output) = run(home.path(), &["run"]).await;
+    assert_eq!(ended.code(), Some(78), "{output}");
+    let (_, output) = doctor().await;
+    told(&output, "PROBLEM  gateway: none is running; the last one could not start");
+    fs::remove_file(home.file("state.db")).unwrap();
+    let (ended, output) = doctor().await;
+    assert_eq!(ended.code(), Some(1), "nobody has started it since: {output}");
+
+    let mut process = Launch::new(binary()).start(home.path()).unwrap();
+    within(HANGS, "ready", process.ready()).await.unwrap();
+    process.kill().await.unwrap();
+    let (ended, output) = doctor().await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    told(&output, "PROBLEM  gateway: none is running; the last one died without a word");
+    told(&output, "ok       store: it can be opened");
+
+    let mut process = Launch::new(binary()).start(home.path()).unwrap();
+    within(HANGS, "ready", process.ready()).await.unwrap();
+    process.terminate().unwrap();
+    within(HANGS, "the end", process.ended()).await.unwrap();
+    let (ended, output) = doctor().await;
+    assert_eq!(ended.code(), Some(0), "{output}");
+    told(&output, "ok       gateway: none is running; the last one ended");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use talaria_testkit::{Hold, Pace, Truth, VendorSettings, within};
 
-use crate::rig::{HANGS, Rig, run};
+use crate::rig::{HANGS, Rig, insist, run};
 
 #[tokio::test]
 async fn asked_to_end_it_finishes_the_turns_in_hand() {
@@ -55,14 +55,50 @@ async fn asked_twice_it_ends_at_once_and_loses_nothing() {
     rig.llm.until_requests(1).await;
     rig.process().terminate().unwrap();
     within(HANGS, "the note in the log", rig.process().line(|line| line.contains("ending"))).await;
-    rig.process().terminate().unwrap();
-    let ended = within(HANGS, "the gateway to end", rig.process().ended()).await.unwrap();
+    let ended = insist(rig.process()).await;
     assert_eq!(ended.code(), Some(1));
+    assert!(rig.process().output().contains("ending at once"), "{}", rig.process().output());
     rig.llm.hold(Hold::Never);
     rig.start().await;
     rig.until_everything_is_answered().await;
     rig.settle().await;
     rig.check();
+}
+
+/// Asks for an end as `timeout` does, which signals its program and then the group that this is in. Of two of a
+/// kind the operating system may make one.
+async fn signal_twice(rig: &mut Rig) {
+    let pid = Pid::from_raw(rig.process().pid().try_into().unwrap());
+    kill(pid, Signal::SIGTERM).unwrap();
+    kill(pid, Signal::SIGINT).unwrap();
+    within(HANGS, "the note in the log", rig.process().line(|line| line.contains("ending"))).await;
+}
+
+#[tokio::test]
+async fn two_signals_right_after_each_other_are_one_and_a_later_one_insists() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.start().await;
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    signal_twice(&mut rig).await;
+    rig.llm.hold(Hold::Never);
+    let ended = within(HANGS, "the gateway to end", rig.process().ended()).await.unwrap();
+    assert_eq!(ended.code(), Some(0), "{}", rig.process().output());
+    assert!(rig.vendor.read(Truth::is_everything_answered), "{}", rig.vendor.transcript());
+
+    rig.start().await;
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello again");
+    rig.llm.until_requests(2).await;
+    signal_twice(&mut rig).await;
+    assert_eq!(insist(rig.process()).await.code(), Some(1), "{}", rig.process().output());
+    rig.llm.hold(Hold::Never);
+    rig.start().await;
+    rig.until_everything_is_answered().await;
+    rig.settle().await;
+    rig.check();
+    assert_eq!(rig.marked(), 0);
 }
 
 #[tokio::test]

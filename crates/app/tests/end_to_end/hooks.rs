@@ -1,12 +1,17 @@
 //! Hooks of a running gateway: the examples of the documentation, what hooks decide, and hooks that
 //! misbehave.
 
+mod refused;
+mod trying;
+mod why;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use serde_json::Value;
 use talaria_clock::{Clock, SystemClock};
+use talaria_machine::Process;
 use talaria_testkit::{Asked, Hold, Home, Reply, ScriptedCall, Truth, VendorSettings, within};
 
 use crate::rig::{HANGS, Rig, run};
@@ -296,6 +301,55 @@ async fn what_a_hook_hangs_over_holds_up_neither_a_stop_nor_another_conversation
     let took = SystemClock.mark().since(asked);
     assert!(took < Duration::from_secs(8), "another conversation waited {took:?} for a hook");
     rig.end().await;
+}
+
+#[tokio::test]
+async fn a_python_handler_that_is_busy_does_not_outlive_a_gateway_that_is_killed() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    let begins = "
+import os
+import subprocess
+import time
+
+def works():
+    child = subprocess.Popen(['sleep', '1000'])
+    with open('busy.new', 'w') as file:
+        print(os.getpid(), child.pid, file=file)
+    os.rename('busy.new', 'busy')
+    time.sleep(1000)
+";
+    for (name, does) in [
+        ("blocks", "async def handle(event_type, context):\n    works()\n"),
+        ("plain", "def handle(event_type, context):\n    works()\n"),
+        ("loads", "works()\n"),
+    ] {
+        hook(&rig.home, &format!("hooks/{name}/HOOK.yaml"), "events: ['gateway:startup']\n");
+        hook(&rig.home, &format!("hooks/{name}/handler.py"), &format!("{begins}\n{does}"));
+    }
+    rig.start().await;
+    let mut processes = Vec::new();
+    for name in ["blocks", "plain", "loads"] {
+        let file = rig.home.file(&format!("hooks/{name}/busy"));
+        let begun = async {
+            while !file.exists() {
+                tokio::task::yield_now().await;
+            }
+        };
+        within(HANGS, "a handler to be busy", begun).await;
+        let written = fs::read_to_string(&file).unwrap();
+        let pids = written.split_whitespace().map(|pid| Process::numbered(pid.parse().unwrap()));
+        processes.extend(pids.map(|process| (name, process)));
+    }
+    assert!(processes.iter().all(|(_, process)| process.is_alive()));
+    rig.kill().await;
+    for (name, process) in processes {
+        let gone = async {
+            while process.is_alive() {
+                tokio::task::yield_now().await;
+            }
+        };
+        within(HANGS, format!("the end of {name}"), gone).await;
+    }
 }
 
 #[tokio::test]

@@ -10,11 +10,16 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_testkit::{GatewayProcess, Hold, Home, Launch, Pace, Truth, VendorSettings, within};
 use tokio_util::sync::CancellationToken;
 
-use crate::rig::{HANGS, Rig, binary, run};
+use crate::rig::{HANGS, Rig, binary, insist, run};
 
 /// A home whose answers get so many seconds when the gateway is to end.
 const HURRIED: &str =
     "agent: {busy_input_mode: queue, busy_ack_enabled: false, restart_drain_timeout: 1}\n";
+
+/// A gateway that systemd seems to have started.
+fn as_service() -> Launch {
+    Launch::new(binary()).through(&["sh", "-c", "SYSTEMD_EXEC_PID=$$ exec \"$0\" \"$@\""])
+}
 
 fn send(process: &GatewayProcess, signal: Signal) {
     kill(Pid::from_raw(process.pid().try_into().unwrap()), signal).unwrap();
@@ -68,9 +73,11 @@ async fn a_second_gateway_on_a_home_is_refused_and_told_who_has_it() {
     rig.until_everything_is_answered().await;
     rig.end().await;
     assert!(!rig.home.file("gateway.pid").exists());
-    // Whoever is refused writes nothing into the log of another.
+    // Whoever is refused says why in the log of another, and nothing else.
     let log = std::fs::read_to_string(rig.home.file("logs/gateway.log")).unwrap();
     assert_eq!(log.matches("\"phase\":\"configuration\"").count(), 1, "{log}");
+    assert_eq!(log.matches("it has not started").count(), 1, "{log}");
+    assert!(log.contains("is already running on"), "{log}");
 }
 
 #[tokio::test]
@@ -167,9 +174,24 @@ async fn a_wrong_configuration_replaces_nobody_and_is_not_tried_again() {
 }
 
 #[tokio::test]
+async fn a_store_of_a_newer_version_keeps_the_gateway_that_can_use_it() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.start().await;
+    let store = rusqlite::Connection::open(rig.home.file("state.db")).unwrap();
+    store.pragma_update(None, "user_version", 9999).unwrap();
+    drop(store);
+    let (ended, output) = run(rig.home.path(), &["run", "--replace"]).await;
+    assert_eq!(ended.code(), Some(78), "{output}");
+    assert!(output.contains("has version 9999") && output.contains("restore a backup"), "{output}");
+    assert!(!rig.home.file(".gateway-takeover.json").exists());
+    rig.vendor.say("ann", "hello");
+    rig.until_everything_is_answered().await;
+    rig.end().await;
+}
+
+#[tokio::test]
 async fn a_signal_behind_the_back_of_systemd_ends_in_a_restart_and_a_planned_one_does_not() {
-    let as_service =
-        Launch::new(binary()).through(&["sh", "-c", "SYSTEMD_EXEC_PID=$$ exec \"$0\" \"$@\""]);
+    let as_service = as_service();
     // The parent is the shell's parent, this test: it stands for systemd.
     let home = Home::empty().unwrap();
     let mut service = as_service.start(home.path()).unwrap();
@@ -197,9 +219,42 @@ async fn a_signal_behind_the_back_of_systemd_ends_in_a_restart_and_a_planned_one
 }
 
 #[tokio::test]
+async fn a_service_that_is_stopped_stays_so_however_hurried_its_end_is() {
+    for more in 1..=2 {
+        let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+        rig.launch = as_service();
+        rig.start().await;
+        assert_eq!(json(&rig.home.file("gateway.pid"))["service"], true);
+        rig.llm.hold(Hold::BeforeAnswering);
+        rig.vendor.say("ann", "hello");
+        rig.llm.until_requests(1).await;
+        let stopping = Launch::new(binary()).arguments(&["stop"]);
+        let mut stopping = stopping.start(rig.home.path()).unwrap();
+        let begun = stopping.line(|line| line.contains("The gateway is ending"));
+        within(HANGS, "the word that it ends", begun).await;
+        for _ in 0..more {
+            // One that has gone hears no more.
+            let _ = rig.process().terminate();
+        }
+        let ended = within(HANGS, "the end", rig.process().ended()).await.unwrap();
+        assert_eq!(ended.code(), Some(0), "{more}: {}", rig.process().output());
+        let ended = within(HANGS, "the end of stop", stopping.ended()).await.unwrap();
+        assert!(ended.success(), "{}", stopping.output());
+        if more == 1 {
+            let why = json(&rig.home.file("gateway_state.json"))["exit_reason"].to_string();
+            assert!(why.contains("asked to stop; ended at once"), "{why}");
+        }
+        rig.llm.hold(Hold::Never);
+        rig.start().await;
+        rig.until_everything_is_answered().await;
+        rig.settle().await;
+        rig.check();
+    }
+}
+
+#[tokio::test]
 async fn a_service_that_is_started_again_and_again_waits_until_it_has_ended_well() {
-    let as_service =
-        Launch::new(binary()).through(&["sh", "-c", "SYSTEMD_EXEC_PID=$$ exec \"$0\" \"$@\""]);
+    let as_service = as_service();
     let home = Home::empty().unwrap();
     let mut first = Launch::new(binary()).start(home.path()).unwrap();
     within(HANGS, "ready", first.ready()).await.unwrap();
@@ -220,6 +275,30 @@ async fn a_service_that_is_started_again_and_again_waits_until_it_has_ended_well
     first.terminate().unwrap();
     assert_eq!(first.ended().await.unwrap().code(), Some(0));
     assert!(!home.file(".gateway-starts.json").exists(), "it ended well");
+}
+
+#[tokio::test]
+async fn a_service_whose_starts_cannot_be_counted_waits_and_can_be_ended_meanwhile() {
+    let no_folder = Home::empty().unwrap();
+    no_folder.write("file", "").unwrap();
+    let uncountable = Home::empty().unwrap();
+    let counter = uncountable.file(".gateway-starts.json");
+    std::fs::create_dir(&counter).unwrap();
+    let private: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    for folder in [uncountable.path(), &counter] {
+        std::fs::set_permissions(folder, private.clone()).unwrap();
+    }
+    for (home, word) in [
+        (no_folder.file("file/home"), "it cannot start, and waits for 10 s"),
+        (uncountable.path().to_owned(), "starts cannot be counted; it waits"),
+    ] {
+        let mut service = as_service().start(&home).unwrap();
+        let waits = service.line(|line| line.contains(word));
+        within(HANGS, word, waits).await;
+        service.terminate().unwrap();
+        let ended = within(HANGS, "the end", service.ended()).await.unwrap();
+        assert_eq!(ended.code(), Some(0), "{}", service.output());
+    }
 }
 
 /// A file that nobody can read to its end, like all files on a disk that hangs.
@@ -252,8 +331,7 @@ async fn a_second_signal_ends_a_process_that_hangs_in_its_end() {
         }
     };
     within(HANGS, "its last words", stopped).await;
-    process.terminate().unwrap();
-    let ended = within(HANGS, "the end", process.ended()).await.unwrap();
+    let ended = insist(&mut process).await;
     assert_eq!(ended.code(), Some(1), "{}", process.output());
 }
 
@@ -267,6 +345,22 @@ async fn what_is_not_finished_in_time_is_left_in_writing_and_people_are_told() {
     rig.process().terminate().unwrap();
     let ended = within(HANGS, "the end", rig.process().ended()).await.unwrap();
     assert_eq!(ended.code(), Some(0), "{}", rig.process().output());
+    let report = report(rig.home.path());
+    assert_eq!(report["why"]["name"], "SIGTERM", "{report}");
+    assert_eq!(report["why"]["sender"]["pid"], std::process::id(), "{report}");
+    assert_eq!(report["turns"][0]["account"], "bench", "{report}");
+    assert_eq!(report["turns"][0]["chat"], "ann", "{report}");
+    let bench = |account: &&Value| account["name"] == "bench" && account["state"] == "Connected";
+    assert!(report["accounts"].as_array().unwrap().iter().any(|it| bench(&it)), "{report}");
+    assert_eq!(report["lanes"][0]["phase"], "thinking", "{report}");
+    assert!(report["tasks"]["in_runtime"].as_u64().unwrap() > 5, "{report}");
+    let chores = report["chores"].as_array().unwrap();
+    assert!(
+        chores.iter().any(|chore| chore["name"] == "upkeep" && chore["begun"] == 1),
+        "{report}"
+    );
+    assert_eq!(report["ended"]["how"], "finished", "{report}");
+    assert_eq!(report["ended"]["left"].as_array().unwrap().len(), 1, "{report}");
     let told: Vec<String> =
         rig.vendor.read(|truth| truth.shown_in("ann").map(|shown| shown.text.clone()).collect());
     assert!(told.len() == 1 && told[0].contains("have not finished this yet"), "{told:?}");

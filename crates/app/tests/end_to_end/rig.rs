@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use talaria_clock::{Clock, SystemClock};
 use talaria_testkit::{
     Clutter, FakeLlm, GatewayProcess, Home, Launch, Truth, Vendor, VendorSettings, within,
 };
@@ -22,6 +23,20 @@ pub(crate) async fn run(home: &Path, arguments: &[&str]) -> (ExitStatus, String)
     let mut process = Launch::new(binary()).arguments(arguments).start(home).unwrap();
     let ended = within(HANGS, arguments.join(" "), process.ended()).await.unwrap();
     (ended, process.drained().await)
+}
+
+/// Asks a process to end until it has, as somebody does who has no patience left.
+pub(crate) async fn insist(process: &mut GatewayProcess) -> ExitStatus {
+    let insisting = async {
+        loop {
+            process.terminate().unwrap();
+            tokio::select! {
+                ended = process.ended() => break ended.unwrap(),
+                () = SystemClock.sleep(Duration::from_millis(100)) => {}
+            }
+        }
+    };
+    within(HANGS, "the end of a process that is asked again and again", insisting).await
 }
 
 /// A gateway between a vendor and a model.

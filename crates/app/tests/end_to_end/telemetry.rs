@@ -114,6 +114,52 @@ async fn metrics_are_for_whoever_has_the_token_and_count_what_passes() {
 }
 
 #[tokio::test]
+async fn who_waits_behind_a_turn_that_does_not_end_is_seen_with_how_long() {
+    let sections = "agent: {busy_input_mode: queue, busy_ack_enabled: false}\n";
+    let mut rig = Rig::configured(VendorSettings::default(), &[], sections).await;
+    rig.start().await;
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    rig.vendor.say("ann", "are you there?");
+    let home = rig.home.path().to_owned();
+    let waits = async {
+        loop {
+            let (_, page) = run(&home, &["metrics"]).await;
+            if sample(&page, "talaria_messages_waiting") == Some(1.0) {
+                return page;
+            }
+            SystemClock.sleep(GLANCE).await;
+        }
+    };
+    let page = within(HANGS, "somebody who waits", waits).await;
+    for age in ["talaria_messages_waiting_oldest_seconds", "talaria_turn_oldest_seconds"] {
+        let seconds = sample(&page, age);
+        assert!(seconds.is_some_and(|age| age > 0.0 && age < 600.0), "{age} in {page}");
+    }
+    assert_eq!(sample(&page, "talaria_journal_unread"), Some(0.0), "{page}");
+    let (_, told) = run(&home, &["status", "--json"]).await;
+    let status: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&status["waiting"], &status["turns_in_hand"]), (&1.into(), &1.into()), "{told}");
+    let since = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
+    let (turn, oldest) = (since("turn_since"), since("waiting_since"));
+    assert!(turn.ends_with('Z') && turn <= oldest, "{told}");
+    let (_, told) = run(&home, &["status"]).await;
+    for line in [
+        format!("1 in hand, one works since {turn}"),
+        format!("1 behind a turn, the oldest since {oldest}"),
+    ] {
+        assert!(told.contains(&line), "{line} in {told}");
+    }
+    rig.llm.hold(Hold::Never);
+    rig.until_everything_is_answered().await;
+    let (_, page) = run(&home, &["metrics"]).await;
+    assert_eq!(sample(&page, "talaria_messages_waiting"), Some(0.0), "{page}");
+    assert_eq!(sample(&page, "talaria_messages_waiting_oldest_seconds"), Some(0.0), "{page}");
+    rig.end().await;
+}
+
+#[tokio::test]
 async fn without_a_token_metrics_are_for_this_machine_while_nobody_else_can_come() {
     for (sections, expected) in [("", 200), ("http: {allowed_hosts: [gateway.example.com]}\n", 403)]
     {

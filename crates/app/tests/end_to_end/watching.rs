@@ -320,8 +320,8 @@ async fn a_watched_status_is_shown_again_when_it_changes() {
 
 #[tokio::test]
 async fn a_service_manager_is_told_when_it_is_ready_alive_and_ending() {
-    let home = Home::empty().unwrap();
-    let path = home.file("notify.sock");
+    let (home, managers) = (Home::empty().unwrap(), Home::empty().unwrap());
+    let path = managers.file("notify.sock");
     let socket = UnixDatagram::bind(&path).unwrap();
     let heard = async |what: &str| {
         let hearing = async {
@@ -404,4 +404,24 @@ async fn a_service_is_installed_shown_and_removed() {
     home.write("config.yaml", "agent: {max_steps: many}\n").unwrap();
     let (code, output) = service(&["install"]).await;
     assert_eq!(code, Some(2), "a service that cannot start is not installed: {output}");
+}
+
+#[tokio::test]
+async fn a_service_of_the_machine_runs_as_whoever_its_home_belongs_to() {
+    let home = Home::empty().unwrap();
+    let printed = async |home: &Path, user: &str| {
+        run(home, &["service", "install", "--system", "--print", "--run-as", user]).await
+    };
+    let own = nix::unistd::geteuid().to_string();
+    // One that is not there yet is made by the service.
+    for place in [home.path().to_owned(), home.file("new/home")] {
+        let (ended, output) = printed(&place, &own).await;
+        assert!(ended.success() && output.contains(&format!("User={own}\n")), "{output}");
+        let (ended, output) = printed(&place, "54321").await;
+        assert_eq!(ended.code(), Some(2), "{output}");
+        assert!(output.contains("does not belong to 54321"), "{output}");
+        assert!(output.contains("TALARIA_HOME=~54321/.talaria"), "{output}");
+    }
+    let (ended, output) = printed(home.path(), "no such user").await;
+    assert_eq!(ended.code(), Some(2), "{output}");
 }

@@ -164,7 +164,13 @@ fn what_makes_no_difference_is_said() {
     assert_eq!(
         warned("accounts: {pigeon: {token: t, allow: [1, 2], allow_admin_from: [1]}}"),
         [
-            "config.yaml:1: accounts.pigeon.allow_admin_from: decides about direct chats only: in every other chat, whoever is listed may give every command; name somebody in group_allow_admin_from, too"
+            "config.yaml:1: accounts.pigeon: command gating is off in groups of pigeon: all 2 who are named are administrators, who may restart and reload the gateway; name the administrators in accounts.pigeon.group_allow_admin_from"
+        ]
+    );
+    assert_eq!(
+        warned("accounts: {pigeon: {token: t, allow: [1, 2], group_allow_admin_from: [1]}}"),
+        [
+            "config.yaml:1: accounts.pigeon: command gating is off in direct chats of pigeon: all 2 who are named are administrators, who may restart and reload the gateway; name the administrators in accounts.pigeon.allow_admin_from"
         ]
     );
     let both = "accounts: {pigeon: {token: t, allow: [1, 2], allow_admin_from: [1], \

@@ -3,7 +3,19 @@
 use serde_json::{Value, json};
 use talaria_config::{reference, schema};
 
+use crate::loaded;
 use crate::platforms::ALL;
+
+/// What a new user copies first.
+#[test]
+fn the_configuration_in_the_readme_is_right_without_the_key_that_it_does_not_need() {
+    let readme = include_str!("../../../../README.md");
+    let (_, block) = readme.split_once("```yaml\n").expect("a block of YAML");
+    let (yaml, _) = block.split_once("```").expect("its end");
+    let loaded = loaded(yaml, &["ANTHROPIC_API_KEY=k", "OPENROUTER_API_KEY=k"]);
+    let [warning] = loaded.warnings() else { panic!("{:?}", loaded.warnings()) };
+    assert!(warning.to_string().contains("HOME_SERVER_KEY"), "{warning}");
+}
 
 #[test]
 fn the_schema_has_every_setting_and_every_platform() {
@@ -102,7 +114,7 @@ fn the_reference_tells_everything_once() {
     let page = reference(&ALL);
     for part in [
         "\n## General\n\n### `model`\n\ntext · `TALARIA_MODEL` · applies at once\n\nThe model that answers",
-        "\n### `agent.turn_limit`\n\nduration, like 30m or 90s · default `30m` · `TALARIA_AGENT__TURN_LIMIT`\n\nHow long",
+        "\n### `agent.turn_limit`\n\nduration, like 30s, 5m or 2h · default `30m` · `TALARIA_AGENT__TURN_LIMIT`\n\nHow long",
         "\n#### `providers.<name>.headers`\n\nsecrets by name · `TALARIA_PROVIDERS__<NAME>__HEADERS` · applies at once\n",
         "\n### Every account: `accounts.<name>`\n",
         "\n### Carrier pigeon: `accounts.pigeon`\n\nBirds that carry messages.\n",

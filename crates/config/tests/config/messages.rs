@@ -22,19 +22,19 @@ fn check_warnings(yaml: &str, variables: &[&str], expect: &[&str]) {
 fn a_wrong_value_is_named_with_what_was_expected() {
     check(
         "model: x\n\nagent:\n  turn_limit: soon",
-        "config.yaml:4: agent.turn_limit: \"soon\" is not a duration; write it like 30m or 90s",
+        "config.yaml:4: agent.turn_limit: \"soon\" is not a duration; write it like 30s, 5m or 2h",
     );
     check(
         "agent: {turn_limit: 30}",
-        "config.yaml:1: agent.turn_limit: 30 is not a duration; write it like 30m or 90s",
+        "config.yaml:1: agent.turn_limit: 30 is not a duration; write it like 30s, 5m or 2h",
     );
     check(
         "agent: {turn_limit: 0s}",
-        "config.yaml:1: agent.turn_limit: \"0s\" is not a duration; write it like 30m or 90s",
+        "config.yaml:1: agent.turn_limit: \"0s\" is not a duration; write it like 30s, 5m or 2h",
     );
     check(
         "agent: {turn_limit: {minutes: 3}}",
-        "config.yaml:1: agent.turn_limit: expected duration, like 30m or 90s, found settings",
+        "config.yaml:1: agent.turn_limit: expected duration, like 30s, 5m or 2h, found settings",
     );
     check(
         "agent: {max_steps: many}",
@@ -113,7 +113,7 @@ fn everything_wrong_is_told_at_once_in_the_order_of_the_file() {
     check(
         "agent:\n  max_steps: 0\n  idle_limit: never\nlog: {format: xml}\naccounts: {owl: }\nfiles: {limit: 3GB}",
         "config.yaml:2: agent.max_steps: 0 is too small; the least is 1\n\
-         config.yaml:3: agent.idle_limit: \"never\" is not a duration; write it like 30m or 90s\n\
+         config.yaml:3: agent.idle_limit: \"never\" is not a duration; write it like 30s, 5m or 2h\n\
          config.yaml:4: log.format: \"xml\" is not one of text, json\n\
          config.yaml:5: accounts.owl.password: is missing (The password of the owl); write it here or set OWL_PASSWORD\n\
          config.yaml:6: files.limit: 3GB is more than files.quota, which is 2GB",
@@ -124,7 +124,7 @@ fn everything_wrong_is_told_at_once_in_the_order_of_the_file() {
 fn a_wrong_variable_is_named() {
     check_variable(
         "TALARIA_AGENT__TURN_LIMIT=soon",
-        "TALARIA_AGENT__TURN_LIMIT: agent.turn_limit: \"soon\" is not a duration; write it like 30m or 90s",
+        "TALARIA_AGENT__TURN_LIMIT: agent.turn_limit: \"soon\" is not a duration; write it like 30s, 5m or 2h",
     );
     check_variable(
         "TALARIA_FALLBACK=[a",
@@ -204,14 +204,29 @@ fn an_account_says_what_it_needs() {
 
 #[test]
 fn a_provider_has_one_key_that_exists() {
-    check(
-        "providers: {p: {api_key_env: NO_KEY}}",
-        "config.yaml:1: providers.p.api_key_env: \"NO_KEY\" is not set; put it into .env or the environment, or remove api_key_env",
-    );
+    for named in ["model: p/m", "model: p", "fallback: [q/m, p/some/model]"] {
+        check(
+            &format!("{named}\nproviders: {{p: {{api_key_env: NO_KEY}}}}"),
+            "config.yaml:2: providers.p.api_key_env: \"NO_KEY\" is not set; put it into .env or the environment, or remove api_key_env",
+        );
+    }
     check(
         "providers: {p: {api_key: k, api_key_env: A_KEY}}",
         "config.yaml:1: providers.p.api_key_env: \"A_KEY\" is one key too many, because api_key is set too; keep one",
     );
+}
+
+#[test]
+fn a_provider_that_nothing_names_may_be_without_its_key() {
+    for named in ["fallback: []", "model: q/m", "model: pigeon/m", "model: q/p"] {
+        check_warnings(
+            &format!("{named}\nproviders: {{p: {{api_key_env: NO_KEY}}}}"),
+            &[],
+            &[
+                "config.yaml:2: providers.p.api_key_env: \"NO_KEY\" is not set, so this provider cannot be used; put it into .env or the environment",
+            ],
+        );
+    }
 }
 
 #[test]
@@ -389,7 +404,7 @@ fn whoever_is_let_in_by_another_list_is_somebody() {
         &account("[{name: n}]"),
         &[],
         &[
-            "config.yaml:1: accounts.pigeon: everybody who is listed here may give every command, because allow_admin_from and group_allow_admin_from name nobody",
+            "config.yaml:1: accounts.pigeon: command gating is off in groups of pigeon: all who have a role that it lets in are administrators, who may restart and reload the gateway; name the administrators in accounts.pigeon.group_allow_admin_from",
         ],
     );
     check_warnings(
@@ -445,7 +460,7 @@ fn an_account_that_hears_nobody_or_everybody_is_noticed() {
         &account(", allow: [1], group_allow_from: [2]"),
         &[],
         &[
-            "config.yaml:1: accounts.pigeon: everybody who is listed here may give every command, because allow_admin_from and group_allow_admin_from name nobody",
+            "config.yaml:1: accounts.pigeon: command gating is off in groups of pigeon: all 2 who are named are administrators, who may restart and reload the gateway; name the administrators in accounts.pigeon.group_allow_admin_from",
         ],
     );
     check_warnings("accounts: {desk: {}}", &[], &[]);
@@ -578,7 +593,7 @@ fn findings_are_data_too() {
             "place": { "file": "config.yaml", "line": 1, "column": 9 },
             "path": "agent.turn_limit",
             "value": "\"soon\"",
-            "expectation": "is not a duration; write it like 30m or 90s",
+            "expectation": "is not a duration; write it like 30s, 5m or 2h",
         }])
     );
 }

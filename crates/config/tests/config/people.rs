@@ -36,7 +36,7 @@ fn a_person_has_identities_and_a_role_and_a_role_has_a_budget() {
          budgets: {guest: {messages: 5}, chat: {cost: '0.25'}}",
     );
     let loaded = loaded(&yaml, &[]);
-    assert_eq!(warnings(&loaded).len(), 2, "who may give commands: {:?}", warnings(&loaded));
+    assert_eq!(warnings(&loaded).len(), 4, "who may give commands: {:?}", warnings(&loaded));
     let config = loaded.config();
     let senders: Vec<_> = config.people["ann"]
         .senders()

@@ -258,7 +258,7 @@ agent.turn_limit = 1h
   instead of  50m (.env:1)
   instead of  45m (config.yaml:3)
   default     30m
-  takes       duration, like 30m or 90s
+  takes       duration, like 30s, 5m or 2h
   variable    TALARIA_AGENT__TURN_LIMIT
   applies     after a restart
 

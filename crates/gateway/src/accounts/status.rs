@@ -1,5 +1,8 @@
 //! How an account is doing.
 
+use std::time::Duration;
+
+use talaria_clock::Mark;
 use talaria_model::{AccountId, Timestamp};
 use talaria_session::Surface;
 
@@ -22,8 +25,8 @@ pub struct AccountStatus {
     pub heard: Option<Timestamp>,
     /// When something was last delivered on it.
     pub spoke: Option<Timestamp>,
-    /// Since when nothing that we say gets through, and why; it may be heard all the same.
-    pub mute: Option<(Timestamp, String)>,
+    /// Nothing that we say gets through; it may be heard all the same.
+    pub mute: Option<Mute>,
     /// How often it was connected or tried in this run.
     pub generation: u64,
     /// How often it broke down by our own fault in this run.
@@ -39,6 +42,41 @@ pub struct AccountStatus {
     pub denied_lately: u64,
     /// Who was turned away last in this run.
     pub stranger: Option<Stranger>,
+}
+
+/// How long it is no matter that nothing gets through: the next try may show that it was nothing.
+const MUTE: Duration = Duration::from_secs(60);
+
+/// Longer than the longest rest between two tries of what is to be said. Where nothing has been tried for so
+/// long, nothing is known any more.
+const STALE: Duration = Duration::from_secs(600);
+
+impl AccountStatus {
+    /// Whether it does not do what it is meant to: it is not connected, or has been mute for a minute and is
+    /// tried all the while.
+    pub fn is_failing(&self, now: Mark) -> bool {
+        match self.state {
+            AccountState::Paused => false,
+            AccountState::Connected => self
+                .mute
+                .as_ref()
+                .is_some_and(|mute| now.since(mute.begun) >= MUTE && now.since(mute.tried) < STALE),
+            _ => true,
+        }
+    }
+}
+
+/// A time in which nothing that we said got through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mute {
+    /// Since when, as it is shown.
+    pub since: Timestamp,
+    /// The same, whatever the wall clock says.
+    pub begun: Mark,
+    /// When it was tried last.
+    pub tried: Mark,
+    /// What became of the last try.
+    pub why: String,
 }
 
 /// How an account is doing.
@@ -81,11 +119,4 @@ pub enum AccountState {
         /// What to do.
         hint: String,
     },
-}
-
-impl AccountState {
-    /// Whether it does not work although it is meant to.
-    pub fn is_failing(&self) -> bool {
-        !matches!(self, Self::Connected | Self::Paused)
-    }
 }

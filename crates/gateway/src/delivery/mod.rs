@@ -157,7 +157,7 @@ impl Courier {
             }
         };
         if let Some(account) = &self.account {
-            account.speaks(&sent, self.shared.clock.now());
+            account.speaks(&sent, self.shared.clock.as_ref());
         }
         sent
     }

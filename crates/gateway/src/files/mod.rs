@@ -11,6 +11,7 @@
 mod names;
 mod shelves;
 
+use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
@@ -42,6 +43,9 @@ const YOUNG: Duration = Duration::from_secs(60 * 60);
 
 /// How long a file is kept that nothing names: an upload that was never sent.
 const UNNAMED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How often it is looked for what nothing names, beside when a file comes.
+const TIDY_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// How many files are looked at, with every file that is saved, to find those that nothing names.
 const LOOKED_AT: usize = 64;
@@ -175,6 +179,22 @@ impl DiskFiles {
         drop(moving);
         // The name is as durable as the bytes only when its folder is synced too.
         off_the_runtime(move || shelf.sync()).await
+    }
+
+    /// Lets go of what nothing has named for a day, again and again for as long as it is polled, so that it goes
+    /// whether another file comes or not.
+    pub async fn keep_tidy(&self) -> Infallible {
+        let Some(records) = &self.records else { return std::future::pending().await };
+        loop {
+            records.clock.sleep(TIDY_EVERY).await;
+            // All of them once around, a few at a time.
+            loop {
+                self.tidy().await;
+                if self.lock().looked_at.is_none() {
+                    break;
+                }
+            }
+        }
     }
 
     /// Lets go of what nothing has named for a day, among the next few files.

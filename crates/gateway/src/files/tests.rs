@@ -305,6 +305,26 @@ async fn no_more_files_are_looked_at_than_there_is_time_for() {
     assert_eq!(files.lock().used, 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_nothing_names_goes_after_a_day_whether_another_file_comes_or_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = MemoryStore::new();
+    let files = forgetful(&folder, 100_000, &store, Duration::ZERO);
+    let named = files.save("named", None, bytes(&[b"named"])).await.expect("saves");
+    mention(&store, &named, JournalState::Handled).await;
+    for number in 0..=LOOKED_AT {
+        let bytes = stream::iter([Ok(Bytes::from(number.to_string()))]).boxed();
+        files.save("a", None, bytes).await.expect("saves");
+    }
+    let kept_for = async |time: Duration| {
+        assert!(tokio::time::timeout(time, files.keep_tidy()).await.is_err(), "it goes on");
+        files.lock().files.len()
+    };
+    assert_eq!(kept_for(DAY - TIDY_EVERY).await, LOOKED_AT + 2, "they are young");
+    assert_eq!(kept_for(3 * TIDY_EVERY).await, 1);
+    assert!(is_kept(&files, &named).await);
+}
+
 #[tokio::test]
 async fn an_id_that_is_a_path_finds_nothing() {
     let folder = tempfile::tempdir().expect("a folder");

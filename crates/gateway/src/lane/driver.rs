@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use talaria_model::{Failure, Inbound, OutboundId, Seq, TurnId};
 use talaria_platform::Bursts;
-use talaria_session::{Deed, Ended, Event, Phase, Session};
+use talaria_session::{Ended, Event, Phase, Session};
 use talaria_store::StoreError;
 use tokio::sync::oneshot;
 
-use super::Lane;
-use super::events::{GONE, authority, refused, restarted};
+use super::events::{authority, barred_while_waiting, refused, restarted};
+use super::step::Stepped;
+use super::{Lane, crossing};
 use crate::bursts::{self, Heard, Ready};
 use crate::drain::{Begun, Leaving};
 use crate::fetching::Fetches;
@@ -127,23 +128,32 @@ impl Driver {
     async fn drive(&mut self) {
         loop {
             match self.next().await {
-                Next::Event(event, told) => {
-                    if let Some(barred) = self.barred() {
-                        Box::pin(self.step(barred)).await;
+                Next::Event(mut event, told) => {
+                    let session = self.session.as_ref();
+                    if let Some(barred) =
+                        session.and_then(|session| barred_while_waiting(&self.shared, session))
+                    {
+                        // Where it is given up, no step begins anything for those who should have been denied.
+                        let _ = Box::pin(self.step(barred)).await;
                     }
                     if let Some((rows, why)) = refused(&event) {
                         self.deny(&rows, why).await;
                         continue;
                     }
+                    crossing::mark(&self.shared, self.session.as_ref(), &mut event).await;
                     let spender = spending::spender(&event);
                     // On the heap only while it lasts: most lanes wait most of the time.
-                    let mut next_delivery = Box::pin(self.step(event)).await;
+                    let mut stepped = Box::pin(self.step(event)).await;
                     if let Some(spender) = spender
                         && let Some(cut) = self.overdrawn(spender).await
                     {
-                        next_delivery = Box::pin(self.step(cut)).await;
+                        stepped = Box::pin(self.step(cut)).await;
                     }
                     if let Some(told) = told {
+                        let next_delivery = match stepped {
+                            Stepped::Done(next_delivery) => next_delivery,
+                            Stepped::GivenUp => None,
+                        };
                         // The turn may have been abandoned while it waited for this.
                         let _ = told.send(next_delivery);
                     }
@@ -291,7 +301,8 @@ impl Driver {
         let begun = if self.turn.is_some() { Begun::Yes } else { Begun::No };
         let farewell = leaving.farewell(begun, hand.began, self.shared.clock.now());
         let event = Event::Leaving { reason: leaving.reason, farewell };
-        Box::pin(self.step(event)).await;
+        // Whatever comes of it, the process ends.
+        let _ = Box::pin(self.step(event)).await;
         self.turn = None;
         let _ = leaving.left.send(self.lane.key.clone());
     }
@@ -312,7 +323,7 @@ impl Driver {
         for (seq, inbound) in unread {
             let in_control = inbox.control.iter().any(|(waiting, _)| *waiting == seq);
             if !in_control && !self.taken.contains(&seq) {
-                inbox.take_up(Heard::new(seq, inbound, &self.bursts, now));
+                inbox.find(Heard::new(seq, inbound, &self.bursts, now));
             }
         }
         if !inbox.behind {
@@ -323,26 +334,6 @@ impl Driver {
     /// Whether the account was taken out while the gateway runs. It may be back before long.
     pub(super) fn is_out(&self) -> bool {
         self.shared.accounts.is_out(&self.lane.key.account)
-    }
-
-    /// What still waits of those who are not heard any more.
-    fn barred(&self) -> Option<Event> {
-        let waiting = &self.session.as_ref()?.waiting;
-        let account = self.shared.accounts.known(&self.lane.key.account);
-        let mut why = GONE;
-        let rows: Vec<Seq> = waiting
-            .iter()
-            .filter(|said| match account.as_ref().map(|account| account.authority_of(said)) {
-                Some(by) if by.may(Deed::Speak) => false,
-                Some(by) => {
-                    why = by.rule.reason();
-                    true
-                }
-                None => true,
-            })
-            .map(|said| said.seq)
-            .collect();
-        (!rows.is_empty()).then_some(Event::Barred { rows, why })
     }
 
     /// Nobody answers these rows: who said them was put out since they were journalled.

@@ -1,13 +1,18 @@
 //! What can be said of an event before a session hears it.
 
+use std::cmp::Ordering;
+
 use talaria_model::{Address, EarlierYes, Inbound, RoleId, Sender, Seq};
-use talaria_session::{Authority, Deed, Effect, Ended, Event, Session};
+use talaria_session::{Authority, Deed, Effect, Ended, Event, Session, Waiting};
 
 use crate::shared::Shared;
 use crate::turn::may_approve;
 
+/// A panicking step is tried this often before its event is set aside.
+const PANICS_UNTIL_QUARANTINE: u32 = 3;
+
 /// Why nobody is heard on an account that is not configured since this run began.
-pub(super) const GONE: &str = "the account is not configured any more";
+const GONE: &str = "the account is not configured any more";
 
 /// What the sender of these may do at this moment: of all that is known of them, the least.
 pub(super) fn authority<'a>(
@@ -49,17 +54,32 @@ pub(super) fn restarted(shared: &Shared, session: Option<&Session>, ended: Ended
     Event::Restarted { ended, unheard, yes }
 }
 
-/// What was asked for, or was said to a turn that has not taken it up, by those who are not heard any more.
+/// What waits for a turn of those who are not heard any more.
+pub(super) fn barred_while_waiting(shared: &Shared, session: &Session) -> Option<Event> {
+    denial(session.waiting.iter().map(|said| (said.seq, unheard_who_said(shared, said))))
+}
+
+/// Everything that another turn may begin with, of those who are not heard any more: what was asked for, what was
+/// said to a turn that has not taken it up, what waits.
 pub(super) fn barred(shared: &Shared, session: &Session) -> Option<Event> {
     let asked = session
         .asked
         .iter()
         .map(|asked| (asked.seq, unheard(shared, &asked.from, &asked.to, &asked.roles)));
     let steers = session.hand().into_iter().flat_map(|hand| &hand.steers);
-    let said = steers.map(|said| (said.seq, unheard(shared, &said.from, &said.to, &said.roles)));
+    let said = steers.chain(&session.waiting);
+    denial(asked.chain(said.map(|said| (said.seq, unheard_who_said(shared, said)))))
+}
+
+fn unheard_who_said(shared: &Shared, said: &Waiting) -> Option<&'static str> {
+    unheard(shared, &said.from, &said.to, &said.roles)
+}
+
+/// The denial of those rows for which there is a reason.
+fn denial(looked_at: impl Iterator<Item = (Seq, Option<&'static str>)>) -> Option<Event> {
     let mut why = GONE;
     let mut rows = Vec::new();
-    for (seq, unheard) in asked.chain(said) {
+    for (seq, unheard) in looked_at {
         if let Some(reason) = unheard {
             why = reason;
             rows.push(seq);
@@ -101,9 +121,20 @@ pub(super) fn refused(event: &Event) -> Option<(Vec<Seq>, &'static str)> {
     (!by.may(Deed::Speak)).then(|| (rows, by.rule.reason()))
 }
 
+/// What a session hears next that has panicked so often over an event, and what came together with that and is
+/// heard by itself. None where there is nothing that it could hear.
+pub(super) fn after_panics(event: Event, panics: u32) -> Option<(Event, Vec<(Seq, Inbound)>)> {
+    match (panics.cmp(&PANICS_UNTIL_QUARANTINE), &event) {
+        (Ordering::Less, _) => Some((event, Vec::new())),
+        // Nobody said it, and whoever should be denied is told nothing.
+        (Ordering::Equal, Event::Barred { .. }) | (Ordering::Greater, _) => None,
+        (Ordering::Equal, _) => Some(stumbled(event)),
+    }
+}
+
 /// What a session hears instead of an event over which it panicked every time: the ones behind it
 /// must not be blocked, and the person is told. What it came together with is heard by itself.
-pub(super) fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
+fn stumbled(event: Event) -> (Event, Vec<(Seq, Inbound)>) {
     let (over, rest) = match event {
         Event::Arrived { seq, inbound, .. } => (Some((seq, inbound)), Vec::new()),
         Event::Together { mut rows, .. } => {
@@ -138,5 +169,61 @@ pub(super) fn place_of(event: &Event) -> Option<&Address> {
         }
         Event::Sent(outbound) => Some(&outbound.to),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use talaria_model::{AccountId, Chat, ChatId, ChatKind, EventId, InboundKind, SenderId};
+
+    fn row(number: u64) -> (Seq, Inbound) {
+        let inbound = Inbound {
+            id: EventId::literal("e"),
+            at: Default::default(),
+            from: Sender::new(SenderId::literal("alice")),
+            to: Address {
+                account: AccountId::literal("main"),
+                chat: Chat { id: ChatId::literal("c"), kind: ChatKind::Dm },
+                thread: None,
+            },
+            source: Default::default(),
+            kind: InboundKind::Stopped,
+        };
+        (Seq(number), inbound)
+    }
+
+    /// What is heard over and over until nothing is left to hear, when every step panics.
+    fn heard(event: Event) -> (Vec<Event>, Vec<(Seq, Inbound)>) {
+        let (mut heard, mut put_back) = (vec![event.clone()], Vec::new());
+        let mut next = event;
+        for panics in 1..100 {
+            let Some((instead, rest)) = after_panics(next, panics) else {
+                return (heard, put_back);
+            };
+            heard.push(instead.clone());
+            put_back.extend(rest);
+            next = instead;
+        }
+        panic!("it is never given up: {heard:?}");
+    }
+
+    #[test]
+    fn a_denial_that_panics_is_given_up_and_nothing_is_said_in_its_place() {
+        let denial = Event::Barred { rows: vec![Seq(1)], why: GONE };
+        assert_eq!(heard(denial.clone()), (vec![denial; 3], Vec::new()));
+    }
+
+    #[test]
+    fn what_panics_is_set_aside_and_what_came_with_it_is_heard_by_itself() {
+        let together = Event::Together { rows: vec![row(1), row(2)], by: Authority::none() };
+        let (events, put_back) = heard(together.clone());
+        assert_eq!(events[..3], [together.clone(), together.clone(), together]);
+        assert_eq!(
+            events[3..],
+            [Event::Stumbled { over: Some(row(1)) }],
+            "once, whatever comes of it"
+        );
+        assert_eq!(put_back, [row(2)]);
     }
 }

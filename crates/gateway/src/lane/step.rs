@@ -12,7 +12,7 @@ use talaria_store::{Commit, Owner, StoreError};
 
 use super::Beginning;
 use super::driver::Driver;
-use super::events::{barred, begins_unheard, place_of, stumbled};
+use super::events::{after_panics, barred, begins_unheard, place_of};
 use crate::backoff::Backoff;
 use crate::delivery::{shows_words, withdrawal};
 use crate::memory::Change;
@@ -21,12 +21,19 @@ use crate::requests::{self, Asking};
 use crate::spending::{self, Bill, Settled};
 use crate::turn::{self, TurnHandle};
 
-/// A panicking step is tried this often before its event is set aside.
-const PANICS_UNTIL_QUARANTINE: u32 = 3;
+/// What came of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Stepped {
+    /// It is taken in, if there is a session for it. The delivery that its turn in hand has next, if there is one.
+    Done(Option<u32>),
+    /// It panicked over and over, and nothing of it happened.
+    GivenUp,
+}
 
 impl Driver {
     /// Steps the session, makes the step durable, lets its effects happen.
-    pub(super) async fn step(&mut self, mut event: Event) -> Option<u32> {
+    pub(super) async fn step(&mut self, mut event: Event) -> Stepped {
         if let (Event::Restarted { .. }, Some(session)) = (&event, &self.session) {
             self.inherited = session.hand().map(|hand| OutboundId {
                 session: session.id.clone(),
@@ -34,14 +41,17 @@ impl Driver {
                 part: 0,
             });
             // Nobody is told anything who is not heard any more.
-            if let Some(barred) = barred(&self.shared, session) {
-                Box::pin(self.step(barred)).await;
+            if let Some(barred) = barred(&self.shared, session)
+                && Box::pin(self.step(barred)).await == Stepped::GivenUp
+            {
+                return Stepped::GivenUp;
             }
         }
+        // What is tried again is judged by what was so before it was tried.
+        let refused_before = self.refused.as_ref().map(|(turn, _)| turn.clone());
         let mut backoff = self.shared.spread.backoff();
         let mut failures = 0;
         let mut panics = 0;
-        let mut denials = 0;
         loop {
             let now = self.shared.clock.now();
             let mut next = match (&self.session, place_of(&event)) {
@@ -53,7 +63,7 @@ impl Driver {
                     self.shared.rules_for(&self.lane.key),
                 ),
                 // A session that never began has nothing to hear about.
-                (None, None) => return None,
+                (None, None) => return Stepped::Done(None),
             };
             let unsaid = match (&event, &self.turn) {
                 // An agent that reports says itself what it has said.
@@ -71,16 +81,11 @@ impl Driver {
                 Err(_) => {
                     panics += 1;
                     tracing::error!(session = %self.lane.key, panics, "a step panicked");
-                    // A denial stands for a step that waits for it. That gives up by itself.
-                    if panics == PANICS_UNTIL_QUARANTINE && matches!(event, Event::Barred { .. }) {
-                        return None;
-                    } else if panics == PANICS_UNTIL_QUARANTINE {
-                        let rest;
-                        (event, rest) = stumbled(event);
-                        self.lane.put_back(rest, now);
-                    } else if panics > PANICS_UNTIL_QUARANTINE {
-                        return None;
-                    }
+                    let Some((instead, rest)) = after_panics(event, panics) else {
+                        return Stepped::GivenUp;
+                    };
+                    event = instead;
+                    self.lane.put_back(rest, now);
                     continue;
                 }
             };
@@ -89,13 +94,11 @@ impl Driver {
                 && begins_unheard(&self.shared, before, &effects)
                 && let Some(barred) = barred(&self.shared, before)
             {
-                // What cannot be denied does not begin either.
-                denials += 1;
-                if denials > PANICS_UNTIL_QUARANTINE {
-                    return None;
+                match Box::pin(self.step(barred)).await {
+                    Stepped::Done(_) => continue,
+                    // What cannot be denied does not begin either.
+                    Stepped::GivenUp => return Stepped::GivenUp,
                 }
-                Box::pin(self.step(barred)).await;
-                continue;
             }
             let shared = self.shared.clone();
             let instead = spending::unaffordable(&shared, self.session.as_ref(), &event, &effects);
@@ -111,7 +114,8 @@ impl Driver {
                 }
             }
             let used = spending::reported(&event).or_else(|| spending::left(&effects, untold));
-            let bill = Bill::of(&self.shared, self.session.as_ref(), used, &next, &effects, now);
+            let (before, refused) = (self.session.as_ref(), refused_before.as_ref());
+            let bill = Bill::of(&self.shared, before, refused, used, &next, &effects, now);
             let Settled { rows, refused, counters } = match bill.settle(&shared).await {
                 Ok(settled) => settled,
                 Err(error) => {
@@ -120,7 +124,9 @@ impl Driver {
                 }
             };
             let commit = Commit { spending: rows, ..commit };
-            self.refused = refused;
+            if effects.iter().any(|effect| matches!(effect, Effect::Start(_))) {
+                self.refused = refused;
+            }
             let parcels = commit.outbox.clone();
             let _deciding = crate::chats::decide(&self.shared, &parcels).await;
             // A model is not asked again for every time that the disk is full.
@@ -157,7 +163,8 @@ impl Driver {
                 }
             }
         }
-        self.session.as_ref().and_then(Session::hand).map(|hand| hand.delivery)
+        let hand = self.session.as_ref().and_then(Session::hand);
+        Stepped::Done(hand.map(|hand| hand.delivery))
     }
 
     /// Waits before the store is asked again what was spent.

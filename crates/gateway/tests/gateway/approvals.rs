@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 
 use crate::world::{Conduct, EDITING, SIMPLE, Vendor, World, agent};
 
-const BUTTONS: Capabilities =
+pub(crate) const BUTTONS: Capabilities =
     Capabilities { choices: Choices::Buttons { max: 4, id: 64 }, ..SIMPLE };
 const CHANGING: Capabilities =
     Capabilities { choices: Choices::Buttons { max: 4, id: 64 }, ..EDITING };
@@ -42,23 +42,23 @@ fn question() -> Question {
     }
 }
 
-fn choice(word: &str) -> ChoiceId {
+pub(crate) fn choice(word: &str) -> ChoiceId {
     ChoiceId::new(format!("{HANDLE}.{word}")).unwrap()
 }
 
 /// Asks whether it may pay, then tells what was answered.
-fn paying() -> Arc<dyn Agent> {
+pub(crate) fn paying() -> Arc<dyn Agent> {
     agent(|mut stage| async move {
         let answer = stage.ask(question()).await;
         stage.finish(&format!("{answer:?}")).await;
     })
 }
 
-const ONCE: &str = "Approved { digest: 01010101, consent: Once }";
+pub(crate) const ONCE: &str = "Approved { digest: 01010101, consent: Once }";
 const ALWAYS: &str = "Approved { digest: 01010101, consent: Always }";
 
 /// Alice and her friends are named: who only came in with everybody approves nothing.
-fn world(can: Capabilities) -> World {
+pub(crate) fn world(can: Capabilities) -> World {
     let mut world = World::new(can).with_agent(paying());
     let named = ["alice", "bob", "carol"].map(SenderId::literal);
     world.accounts[0].1 = Access { listed: named.into(), ..Access::everyone() };
@@ -77,6 +77,27 @@ fn the_outcome_takes_the_place_of_the_question_where_messages_can_be_changed() {
         let buttons = life.vendor.truth(|truth| truth.shown[0].content.choices.len());
         assert_eq!(buttons, 0, "nobody can press it again");
     });
+}
+
+#[test]
+fn what_is_said_before_the_question_has_arrived_approves_nothing() {
+    for words in ["yes", "/approve"] {
+        let mut world = world(BUTTONS);
+        let throttled = SendError::Throttled { after: Duration::from_secs(60) };
+        world.vendor().first([Conduct::Refuses(throttled)]);
+        world.live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.pass_seconds(5).await;
+            life.vendor.say("alice", "home", words);
+            let texts = life.texts("home", 2).await;
+            assert_eq!(texts[0], "May I pay?", "{words}");
+            assert!(texts[1].contains("before my question could be read"), "{words}: {texts:?}");
+            life.pass_seconds(1).await;
+            life.vendor.say("alice", "home", words);
+            let texts = life.texts("home", 4).await;
+            assert_eq!(texts[3], ONCE, "{words}");
+        });
+    }
 }
 
 #[test]
@@ -202,7 +223,7 @@ fn what_somebody_approved_lasts_only_as_long_as_they_may_approve() {
 }
 
 /// Bob is the administrator of groups.
-fn with_admin(by: Approvers, groups: GroupSessions) -> World {
+pub(crate) fn with_admin(by: Approvers, groups: GroupSessions) -> World {
     let mut world = world(BUTTONS);
     world.scope = Scope { groups, ..Scope::default() };
     world.rules.approvals = Approvals { by, ..Approvals::default() };
@@ -324,7 +345,7 @@ fn handle_of(who: &str) -> String {
     format!("{who:0<32}")
 }
 
-fn says(text: &str) -> InboundKind {
+pub(crate) fn says(text: &str) -> InboundKind {
     InboundKind::Said(Message { text: text.into(), ..Message::default() })
 }
 
@@ -640,7 +661,7 @@ fn nobody_is_asked_who_may_not_approve_where_nobody_else_may() {
 }
 
 /// Asks whether it may pay, and has not made use of the answer when its process dies.
-fn slow_to_pay() -> Arc<dyn Agent> {
+pub(crate) fn slow_to_pay() -> Arc<dyn Agent> {
     agent(|mut stage| async move {
         stage.ask(question()).await;
         std::future::pending().await

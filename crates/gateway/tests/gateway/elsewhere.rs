@@ -15,13 +15,15 @@ use talaria_platform::SendError;
 use talaria_session::{Access, GroupSessions, Pause, Person, Role, RoomRules, Scope, Tiers};
 use talaria_store::{AuditDeed, AuditRow, Audited, Store};
 
-use crate::world::{Conduct, End, Hears, Life, SIMPLE, Vendor, World, agent, key, keyed};
+use crate::world::{Conduct, End, Hears, Life, SIMPLE, Vendor, Verb, World, agent, key, keyed};
 
 /// A process that knows where messages can be sent.
 #[derive(Default)]
 struct Post {
     named: Mutex<Vec<Destination>>,
-    homes: Vec<Address>,
+    homes: Mutex<Vec<Address>>,
+    /// Why no home can be kept.
+    broken: Option<&'static str>,
 }
 
 #[async_trait]
@@ -39,13 +41,19 @@ impl Steward for Post {
             ids: Ids::Needed,
             platform: "sim".into(),
         };
-        self.homes.iter().map(home).collect()
+        self.homes.lock().unwrap().iter().map(home).collect()
     }
     fn destinations(&self) -> Vec<Destination> {
         self.named.lock().unwrap().clone()
     }
-    async fn set_home(&self, _: &Address) -> Result<(), String> {
-        Err("no".into())
+    async fn set_home(&self, at: &Address) -> Result<(), String> {
+        match self.broken {
+            Some(why) => Err(why.to_owned()),
+            None => {
+                self.homes.lock().unwrap().push(at.clone());
+                Ok(())
+            }
+        }
     }
     fn paused(&self) -> Vec<AccountId> {
         Vec::new()
@@ -121,8 +129,8 @@ fn scene_in(mut world: World, can: Capabilities) -> Scene {
     let other = world.add("other", can);
     let (seen, family) = (Seen::default(), other.dm("family"));
     let named = Mutex::new(vec![place("family", family.clone())]);
-    let post =
-        Arc::new(Post { named, homes: vec![other.dm("operator"), world.vendor().dm("home")] });
+    let homes = Mutex::new(vec![other.dm("operator"), world.vendor().dm("home")]);
+    let post = Arc::new(Post { named, homes, broken: None });
     world.steward = post.clone();
     world.accounts[0].1 = Access::only([SenderId::literal("alice"), SenderId::literal("ben")]);
     let world = world.with_agent(sending(family, &seen));
@@ -304,4 +312,50 @@ fn a_death_at_any_moment_sends_it_once() {
         }
         world.live(play);
     }
+}
+
+/// What the record says of settings that were changed.
+async fn changes(life: &Life) -> Vec<String> {
+    let rows = life.disk.audited(0, 10).await.unwrap();
+    let changed = rows.into_iter().filter(|row| row.audited.deed == AuditDeed::SettingsChanged);
+    changed
+        .map(|AuditRow { audited: Audited { actor, subject, detail, .. }, .. }| {
+            format!("{actor} {subject}: {detail}")
+        })
+        .collect()
+}
+
+#[test]
+fn a_home_is_changed_only_where_that_is_recorded() {
+    let Scene { mut world, post, .. } = scene();
+    let before = post.homes.lock().unwrap().clone();
+    world.live(async |life| {
+        life.disk.fails(Verb::Audit, 1);
+        life.vendor.say("alice", "den", "/sethome");
+        let told = life.texts("den", 1).await;
+        assert_eq!(told, ["I could not record that, so the home stays where it was."]);
+        assert_eq!(*post.homes.lock().unwrap(), before);
+        assert_eq!(changes(life).await, [""; 0]);
+        life.vendor.say("alice", "den", "/sethome");
+        let told = life.texts("den", 2).await;
+        assert!(told[1].starts_with("This chat is the home"), "{told:?}");
+        assert_eq!(post.homes.lock().unwrap().last(), Some(&life.vendor.dm("den")));
+        assert_eq!(changes(life).await, ["main:alice main: home: den"]);
+    });
+}
+
+#[test]
+fn a_home_that_could_not_be_kept_is_recorded_as_such() {
+    let Scene { mut world, .. } = scene();
+    let broken = Some("The disk is full.");
+    world.steward = Arc::new(Post { broken, ..Post::default() });
+    world.live(async |life| {
+        life.vendor.say("alice", "den", "/sethome");
+        assert_eq!(life.texts("den", 1).await, ["The disk is full."]);
+        let expected = [
+            "main:alice main: home: den",
+            "main:alice main: home: not den, which could not be kept",
+        ];
+        assert_eq!(changes(life).await, expected);
+    });
 }

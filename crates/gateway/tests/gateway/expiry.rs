@@ -136,6 +136,21 @@ fn who_puts_conversations_away_and_breaks_down_begins_again() {
 }
 
 #[test]
+fn who_forgets_what_is_old_and_breaks_down_begins_again() {
+    let (mut world, _) = world(Lets::Go);
+    world.limits.keep = Duration::from_secs(60);
+    world.disk.panics(Verb::Prune, 1);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        // It looks every hour, and breaks down at the first look.
+        life.pass_seconds(2 * 3600 + 300).await;
+        let left = life.disk.kept.prune(Timestamp::from_millis(i64::MAX)).await;
+        assert_eq!(left.unwrap(), 0, "everything was forgotten already");
+    });
+}
+
+#[test]
 fn a_conversation_in_which_something_is_said_is_not_put_away() {
     let (mut world, asked) = world(Lets::Go);
     world.live(async |life| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_agent::Agent;
-use talaria_gateway::{PairError, Paired};
+use talaria_gateway::{AccountPlan, PairError, Paired};
 use talaria_model::{
     AccountId, ChoiceId, EventId, Inbound, InboundKind, Message, RoleId, Sender, SenderId,
     SenderKind, Source,
@@ -455,6 +455,37 @@ fn a_role_that_is_taken_out_while_the_gateway_runs_ends_what_waits() {
         assert_eq!(life.vendor.texts("c").len(), 1, "what was begun is finished");
         assert_eq!(life.disk.counts().await.expect("reads").denied, 1);
     });
+}
+
+#[test]
+fn who_waits_by_a_role_on_an_account_that_is_disabled_is_answered_when_it_is_back_if_the_role_counts_then()
+ {
+    for (case, disabled_with, back_with, answered) in [
+        ("the role stays", "cooks", "cooks", 2),
+        ("it goes with the account", "guards", "guards", 1),
+        ("it goes with the account and comes back with it", "guards", "cooks", 1),
+        ("it goes while the account is out", "cooks", "guards", 1),
+    ] {
+        let (mut world, gate) = kitchen();
+        let plan = AccountPlan { access: by_role(&[back_with]), ..world.plan(&world.vendor()) };
+        world.live(async |life| {
+            carla_asks_twice(life).await;
+            // As reading the configuration again does it.
+            life.gateway.set_access(&account(), by_role(&[disabled_with]));
+            life.gateway.drop_account(&account());
+            life.pass_seconds(1).await;
+            gate.add_permits(10);
+            life.pass_seconds(60).await;
+            assert_eq!(life.vendor.texts("c").len(), 0, "{case}: it is out");
+            assert_eq!(gate.available_permits(), 9, "{case}: what was begun is finished");
+            life.gateway.put_account(plan);
+            life.texts("c", answered).await;
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("c").len(), answered, "{case}");
+            let counts = life.disk.counts().await.expect("reads");
+            assert_eq!((counts.denied, counts.turns_in_hand), (2 - answered as u64, 0), "{case}");
+        });
+    }
 }
 
 /// An account that lets cooks in, with an agent that waits for permits.

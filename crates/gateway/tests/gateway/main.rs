@@ -16,6 +16,7 @@ mod expiry;
 mod files;
 mod guessing;
 mod hearing;
+mod lasting;
 mod letting_in;
 mod looking_back;
 mod losses;

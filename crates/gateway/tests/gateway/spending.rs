@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_model::{AccountId, AgentEvent, ChatId, Cost, Failure, SenderId, Usage, Used, Word};
+use talaria_platform::Bursts;
 use talaria_session::budget::{Budget, Budgets, Day, Payer, Spent};
 use talaria_session::{Access, Busy, GroupSessions, Person, Role, Scope};
 use tokio::sync::Semaphore;
 
-use crate::world::{End, Life, SIMPLE, World, agent, finished, keyed};
+use crate::world::{End, Hears, Keeps, Life, SIMPLE, World, agent, finished, keyed};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -259,6 +260,100 @@ fn what_steers_a_turn_is_a_message_too() {
             assert_eq!(spent(life, &sender("alice")).await.messages, 3, "{how:?}");
         });
     }
+}
+
+const BURSTS: Bursts = Bursts {
+    split_at: Some(100),
+    text: Duration::from_secs(1),
+    album: Duration::ZERO,
+    pictures: Duration::ZERO,
+};
+
+/// The same world on a platform that delivers a long text in parts.
+fn bursting(budget: Budget, agent: Arc<dyn Agent>) -> World {
+    let mut world = World::empty(Keeps::Last).with_agent(agent);
+    world.add_bursting("main", keyed(SIMPLE), Hears::Requests, BURSTS);
+    world.accounts[0].1.budgets = Budgets { guest: budget, ..Budgets::default() };
+    world
+}
+
+/// A text that arrives as three messages.
+fn say_at_length(life: &Life) {
+    for text in ["x".repeat(100), "y".repeat(100), "that is all".to_owned()] {
+        life.vendor.say("alice", "home", &text);
+    }
+}
+
+#[test]
+fn parts_of_one_message_count_each_and_are_taken_up_whole_as_long_as_one_is_left() {
+    bursting(messages(2), spending()).live(async |life| {
+        say_at_length(life);
+        let texts = life.texts("home", 1).await;
+        assert!(texts[0].starts_with("echo: "), "{texts:?}");
+        life.quiet().await;
+        assert_eq!(spent(life, &sender("alice")).await, of(3, 1), "one answer to three messages");
+        let told = say(life, "alice", "and?").await;
+        assert!(told.starts_with("Your budget of 2 messages a day is used up: 3 today."), "{told}");
+    });
+    let mut world = bursting(messages(2), taking_up());
+    world.rules.busy = Busy::Steer;
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "work");
+        life.pass(Duration::from_secs(5)).await;
+        say_at_length(life);
+        assert_eq!(life.texts("home", 1).await, ["heard 3"], "one was left");
+        life.quiet().await;
+        assert_eq!(spent(life, &sender("alice")).await, of(4, 1));
+        assert!(say(life, "alice", "and?").await.starts_with("Your budget of 2 messages"));
+    });
+}
+
+#[test]
+fn parts_that_no_turn_has_taken_up_yet_are_counted_before_another_message_is() {
+    let mut world = bursting(messages(4), agent(|_| std::future::pending()));
+    world.rules.busy = Busy::Steer;
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "work");
+        life.pass(Duration::from_secs(5)).await;
+        say_at_length(life);
+        life.pass(Duration::from_secs(5)).await;
+        assert_eq!(life.vendor.texts("home").len(), 0, "three are left for it");
+        let told = say(life, "alice", "and this").await;
+        assert!(told.starts_with("Your budget of 4 messages a day is used up: 4 today."), "{told}");
+    });
+}
+
+#[test]
+fn the_rest_of_the_last_message_is_answered_with_it_and_what_was_refused_stays_so() {
+    let waiting_for_more = agent(|mut stage| async move {
+        let answer = stage.echo();
+        while !answer.contains("this") && stage.hear().await != Word::Stop {}
+        match answer.contains("this") {
+            true => stage.emit(answered(&answer)).await,
+            false => stage.fail(Failure::Stopped).await,
+        }
+    });
+    let mut world = guests(messages(1)).with_agent(waiting_for_more);
+    world.rules.busy = Busy::Interrupt;
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "Look at");
+        life.pass(Duration::from_secs(1)).await;
+        life.vendor.say("alice", "home", "this");
+        let texts = life.texts("home", 1).await;
+        assert!(texts[0].starts_with("echo: ") && texts[0].contains("this"), "{texts:?}");
+        life.quiet().await;
+        assert_eq!(spent(life, &sender("alice")).await.messages, 2, "each is a message");
+        for text in ["and", "this", "too"] {
+            life.vendor.say("alice", "home", text);
+        }
+        life.quiet().await;
+        let texts = life.vendor.texts("home");
+        assert!(
+            texts[1..].iter().all(|text| text.starts_with("Your budget of 1 message")),
+            "{texts:?}"
+        );
+        assert_eq!(spent(life, &sender("alice")).await.messages, 2);
+    });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::{AccountPlan, AccountState, AccountStatus, PauseError, Probation, Steward};
 use talaria_model::{AccountId, Address, Capabilities, Ids, SenderId, TextLimit, Timestamp};
 use talaria_platform::{ConnectError, LinkError, SendError};
-use talaria_session::{Access, Busy, Pause, Strangers};
+use talaria_session::{Access, Busy, Pause, Person, Strangers};
 use talaria_store::Store;
 use tokio::sync::Semaphore;
 
@@ -213,12 +213,87 @@ fn whether_we_are_heard_is_known_apart_from_whether_we_hear() {
         let AccountStatus { state, heard, spoke, mute, .. } = life.account();
         assert_eq!((state, spoke), (AccountState::Connected, None));
         assert!(heard.is_some());
-        let (since, reason) = mute.expect("nothing gets through");
-        assert!(reason.contains("no route") && since <= life.now(), "{reason}");
+        let mute = mute.expect("nothing gets through");
+        assert!(mute.why.contains("no route") && mute.since <= life.now(), "{mute:?}");
         life.texts("home", 1).await;
         life.quiet().await;
         let AccountStatus { spoke, mute, .. } = life.account();
         assert!(spoke.is_some() && mute.is_none(), "{mute:?}");
+    });
+}
+
+#[test]
+fn an_account_that_hears_and_is_mute_fails_after_a_minute_and_is_told_of_after_five() {
+    let mut world = World::new(SIMPLE);
+    let other = world.add("other", SIMPLE);
+    let homes = vec![other.dm("operator")];
+    world.steward = Arc::new(Keeper { homes, ..Keeper::default() });
+    let away = || Conduct::Refuses(SendError::Unreachable { reason: "no route".into() });
+    world.vendor().behaves(move |_| away());
+    world.live(async |life| {
+        let is_failing = || life.account().is_failing(life.clock.mark());
+        life.vendor.say("alice", "home", "hello");
+        life.until("a try", |vendor| vendor.truth(|truth| !truth.acts.is_empty())).await;
+        life.pass_seconds(50).await;
+        assert!(!is_failing(), "it may have been nothing");
+        life.pass_seconds(15).await;
+        assert!(is_failing(), "{:?}", life.account());
+        assert_eq!(life.account().state, AccountState::Connected, "it is heard all the same");
+        assert!(!status(life, "other").is_failing(life.clock.mark()));
+        life.pass_seconds(230).await;
+        assert!(other.texts("operator").is_empty(), "{:?}", other.texts("operator"));
+        life.pass_seconds(190).await;
+        let told = other.texts("operator");
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("`main` hears, but nothing that I say there"), "{told:?}");
+        assert!(told[0].contains("no route"), "{told:?}");
+        life.pass_seconds(3 * 60 * 60).await;
+        assert_eq!(other.texts("operator").len(), 1, "once");
+        life.vendor.behaves(|_| Conduct::Shows);
+        life.pass_seconds(190).await;
+        assert_eq!(life.vendor.texts("home"), ["echo: hello"]);
+        assert!(!is_failing());
+        let told = other.texts("operator");
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[1].contains("gets through again"), "{told:?}");
+    });
+}
+
+#[test]
+fn an_account_that_cannot_be_reached_is_told_of_once_after_ten_minutes_and_when_it_is_back() {
+    let (mut world, other) = watched();
+    let away = || ConnectError::Unreachable { reason: "no route to host".into() };
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "before");
+        life.texts("home", 1).await;
+        // Three minutes, about which nobody has to know.
+        life.vendor.hangs_up(std::iter::repeat_with(away).take(7));
+        life.pass_seconds(10 * 60).await;
+        assert_eq!(life.account().state, AccountState::Connected);
+        assert!(other.texts("operator").is_empty(), "{:?}", other.texts("operator"));
+
+        let begun = life.ground.time.elapsed();
+        life.vendor.hangs_up(std::iter::repeat_with(away).take(60));
+        life.pass_seconds(30).await;
+        life.clock.jump(AN_HOUR_BACK);
+        while other.texts("operator").is_empty() {
+            life.pass_seconds(1).await;
+        }
+        let took = life.ground.time.elapsed() - begun;
+        assert!((600..=800).contains(&took.as_secs()), "{took:?}");
+        let told = other.texts("operator");
+        assert!(told[0].contains("`main` could not be reached for 1"), "{told:?}");
+        assert!(told[0].contains("no route to host"), "{told:?}");
+        while life.account().state != AccountState::Connected {
+            life.pass_seconds(60).await;
+            assert!(other.texts("operator").len() <= 2, "once: {:?}", other.texts("operator"));
+        }
+        life.pass_seconds(60).await;
+        let told = other.texts("operator");
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[1].contains("`main` can be reached again, after"), "{told:?}");
+        life.vendor.say("alice", "home", "after");
+        assert_eq!(life.texts("home", 2).await[1], "echo: after");
     });
 }
 
@@ -352,6 +427,77 @@ fn an_administrator_pauses_another_account_from_a_chat_and_not_their_own() {
         other.say("bob", "home", "/platforms pause main");
         life.pass_seconds(1).await;
         assert!(other.texts("home")[0].contains("for administrators"), "{:?}", other.texts("home"));
+    });
+}
+
+/// People who are heard on an account, each with the name that the operator knows them by.
+fn known(people: &[(&'static str, &str)]) -> Access {
+    let person = |(id, name): &(&'static str, &str)| {
+        let person = Person { name: (*name).to_owned(), role: None };
+        (SenderId::literal(id), Arc::new(person))
+    };
+    let listed = people.iter().map(|(id, _)| SenderId::literal(id));
+    Access { people: people.iter().map(person).collect(), ..Access::only(listed) }
+}
+
+#[test]
+fn an_administrator_of_one_account_does_not_pause_the_operator_s_own_page() {
+    let (mut world, other) = watched();
+    // That somebody is known on the page by the same name makes no difference.
+    world.accounts[0].1 = Access { people: known(&[("bob", "Bob")]).people, ..Access::own() };
+    world.accounts[1].1 = known(&[("bob", "Bob")]);
+    world.live(async |life| {
+        for verb in ["pause", "resume"] {
+            other.say("bob", "home", &format!("/platforms {verb} main"));
+        }
+        life.quiet().await;
+        let texts = other.texts("home");
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        for text in texts {
+            assert!(text.contains("not known as an administrator of main"), "{text}");
+        }
+        assert_eq!(life.account().state, AccountState::Connected);
+        let rows = life.disk.audited(0, 10).await.unwrap();
+        assert!(rows.iter().all(|row| row.audited.subject != "main"), "{rows:?}");
+    });
+}
+
+#[test]
+fn who_is_an_administrator_of_two_accounts_pauses_either_and_nobody_else_does() {
+    let (mut world, other) = watched();
+    world.accounts[0].1 = known(&[("ann", "Ann"), ("bob", "Ben")]);
+    world.accounts[1].1 = known(&[("anna", "Ann"), ("bob", "Bob")]);
+    world.live(async |life| {
+        // Their id is somebody's on the other account, too, but not theirs.
+        other.say("bob", "home", "/platforms pause main");
+        life.quiet().await;
+        assert!(other.texts("home")[0].contains("not known as an administrator of main"));
+        assert_eq!(life.account().state, AccountState::Connected);
+        other.say("anna", "den", "/platforms pause main");
+        life.quiet().await;
+        assert!(other.texts("den")[0].contains("is paused"), "{:?}", other.texts("den"));
+        assert_eq!(life.account().state, AccountState::Paused);
+    });
+}
+
+#[test]
+fn what_cannot_be_recorded_is_not_paused() {
+    let (mut world, other) = watched();
+    world.accounts[0].1 = Access::own();
+    world.live(async |life| {
+        life.disk.fails(Verb::Audit, 1);
+        life.vendor.say("alice", "home", "/platforms pause other");
+        let told = life.texts("home", 1).await.remove(0);
+        assert!(told.contains("cannot be recorded"), "{told}");
+        life.pass_seconds(1).await;
+        assert_eq!(status(life, "other").state, AccountState::Connected);
+        other.say("alice", "home", "still there?");
+        life.quiet().await;
+        assert_eq!(other.texts("home"), ["echo: still there?"]);
+        life.vendor.say("alice", "home", "/platforms pause other");
+        assert!(life.texts("home", 2).await[1].contains("is paused"));
+        let rows = life.disk.audited(0, 10).await.unwrap();
+        assert_eq!(rows.last().unwrap().audited.detail, "paused");
     });
 }
 

@@ -6,10 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
-use talaria_gateway::{Arriving, Commanded, Happening, Order, Paired, Used, Watcher, What};
+use talaria_gateway::{
+    Arriving, Commanded, Decided, Happening, Order, Paired, Used, Watcher, What,
+};
 use talaria_model::{
-    AgentEvent, CallId, Cost, Failure, Inbound, InboundKind, Message, MessageId, Scrutiny,
-    SenderId, ToolCall, Usage, Word,
+    AgentEvent, CallId, Cost, Failure, Inbound, InboundKind, Intervened, Intervention, Message,
+    MessageId, Scrutiny, SenderId, ToolCall, Usage, Word,
 };
 use talaria_platform::Verdict;
 use talaria_session::{Access, Edits, PairWish, Reach, RoomRules, Strangers, Tiers};
@@ -121,21 +123,37 @@ impl Watcher for Witness {
         self.saw(format!("arrived {}: {}", inbound.from.id, words(inbound)));
     }
 
-    async fn arriving(&self, _: &'static str, inbound: &Inbound) -> Arriving {
+    async fn arriving(&self, _: &'static str, inbound: &Inbound) -> Decided<Arriving> {
         self.saw(format!("arriving {}: {}", inbound.from.id, words(inbound)));
         self.think(words(inbound)).await;
-        (self.look)(words(inbound))
+        let what = (self.look)(words(inbound));
+        let did = match &what {
+            Arriving::Goes => None,
+            Arriving::Rewritten(_) => Some(Intervened::Rewrote),
+            Arriving::Dropped(_) => Some(Intervened::Refused),
+        };
+        Decided { what, by: did.map(by_witness) }
     }
 
     fn ordered(&self, order: &Order<'_>) {
         self.saw(format!("told {}: {}", order.inbound.from.id, order.given.name));
     }
 
-    async fn commanded(&self, order: &Order<'_>) -> Commanded {
+    async fn commanded(&self, order: &Order<'_>) -> Decided<Commanded> {
         self.saw(format!("asked {}: {}", order.inbound.from.id, order.given.name));
         self.think(&order.given.name).await;
-        (self.decide)(&order.given.name)
+        let what = (self.decide)(&order.given.name);
+        let did = match &what {
+            Commanded::Goes => None,
+            Commanded::Rewritten(_) => Some(Intervened::Rewrote),
+            Commanded::Answered(_) => Some(Intervened::Handled),
+        };
+        Decided { what, by: did.map(by_witness) }
     }
+}
+
+fn by_witness(what: Intervened) -> Intervention {
+    Intervention { by: "witness".into(), what }
 }
 
 fn watched(witness: Witness) -> (World, Arc<Witness>) {
@@ -391,6 +409,45 @@ fn what_was_dropped_is_on_record_with_its_reason_and_an_excerpt() {
 }
 
 #[test]
+fn who_did_what_about_a_message_is_kept_with_it_across_a_restart() {
+    let look = |text: &str| match text {
+        "secret" => Arriving::Rewritten("******".into()),
+        "spam" => Arriving::Dropped("spam".into()),
+        "/first" => Arriving::Rewritten("/deploy".into()),
+        _ => Arriving::Goes,
+    };
+    let decide = |name: &str| match name {
+        "deploy" => Commanded::Answered("done".into()),
+        _ => Commanded::Goes,
+    };
+    let witness = Witness { look: Box::new(look), decide: Box::new(decide), ..Witness::new() };
+    let (mut world, _) = watched(witness);
+    let cases = [
+        ("hello", vec![]),
+        ("secret", vec![Intervened::Rewrote]),
+        ("spam", vec![Intervened::Refused]),
+        ("/first", vec![Intervened::Rewrote, Intervened::Handled]),
+    ];
+    let said = world.live(async |life| {
+        let mut said = Vec::new();
+        for (text, _) in &cases {
+            said.push(life.vendor.say("alice", "home", text));
+            life.quiet().await;
+        }
+        said
+    });
+    world.live(async |life| {
+        for (said, (text, did)) in said.iter().zip(cases) {
+            let clue = Clue::Id(said.as_str().to_owned());
+            let row = life.disk.trace(&clue, 1).await.unwrap().remove(0);
+            let InboundKind::Said(message) = &row.inbound.kind else { panic!("{row:?}") };
+            let expected: Vec<_> = did.into_iter().map(by_witness).collect();
+            assert_eq!(message.interventions, expected, "{text}");
+        }
+    });
+}
+
+#[test]
 fn what_a_process_died_over_is_asked_about_by_the_next_one_and_answered_once() {
     let (mut world, witness) = watched(Witness::new().thinking(LONGEST));
     world.live(async |life| {
@@ -539,6 +596,34 @@ fn no_number_of_commands_that_are_asked_about_holds_up_a_stop() {
 }
 
 #[test]
+fn a_stop_that_is_read_back_from_the_journal_waits_for_nobody_either() {
+    let (world, witness) = watched(Witness::new().thinking(LONGEST));
+    let mut world = world.with_agent(endless());
+    let more = world.live(async |life| {
+        life.vendor.say("alice", "home", "work");
+        life.pass_seconds(11).await;
+        // What arrives from here on is in the journal, and no step takes it.
+        life.disk.fails(Verb::Commit, 1000);
+        let more = life.vendor.say("alice", "home", "more");
+        life.pass_seconds(1).await;
+        life.vendor.say("alice", "home", "/stop");
+        life.pass_seconds(1).await;
+        more
+    });
+    world.disk.fails(Verb::Commit, 0);
+    world.live(async |life| {
+        let began = life.now();
+        life.until("a stop", is_stopped).await;
+        assert_eq!(life.now(), began);
+        life.quiet().await;
+        let clue = Clue::Id(more.as_str().to_owned());
+        let row = life.disk.trace(&clue, 1).await.unwrap().remove(0);
+        assert!(matches!(row.state, JournalState::Ignored(_)), "dropped: {:?}", row.state);
+    });
+    assert_eq!(witness.seen("arriving"), ["alice: work", "alice: more"]);
+}
+
+#[test]
 fn what_was_said_behind_a_command_is_heard_behind_it() {
     let thinks = |about: &str| if about == "new" { LONGEST } else { Duration::ZERO };
     let (mut world, witness) = watched(Witness { thinks: Box::new(thinks), ..Witness::new() });
@@ -647,6 +732,55 @@ fn a_stranger_over_whom_somebody_thinks_keeps_no_other_waiting_and_codes_are_sho
         assert_eq!(life.now().since(said), LONGEST);
         let seen = [witness.seen("arriving"), witness.seen("arrived")].concat();
         assert!(!seen.iter().any(|seen| seen.contains(code.expose())), "{seen:?}");
+    });
+}
+
+#[test]
+fn what_only_looks_like_a_code_is_asked_about_like_any_greeting() {
+    let refuses = Witness {
+        look: Box::new(|_| Arriving::Dropped("nobody comes in".into())),
+        ..Witness::new()
+    };
+    let (mut world, witness) = watched(refuses);
+    let access = Access::only([SenderId::literal("alice")]);
+    world.accounts[0].1 = Access { strangers: Strangers::Pair, ..access };
+    world.live(async |life| {
+        // No code is out that these could be, and one of them is two words.
+        life.vendor.say("mallory", "mallorys", "abcdefgh");
+        life.vendor.say("eve", "eves", "hey there");
+        life.quiet().await;
+        assert!(life.vendor.texts("mallorys").is_empty() && life.vendor.texts("eves").is_empty());
+    });
+    assert_eq!(witness.seen("arriving").len(), 2);
+}
+
+#[test]
+fn strangers_share_two_questions_of_their_account_and_a_conversation_has_its_own() {
+    let (mut world, witness) = watched(Witness::new().thinking(LONGEST));
+    let access =
+        Access { strangers: Strangers::Pair, ..Access::only([SenderId::literal("alice")]) };
+    world.accounts[0].1 = access.clone();
+    let other = world.add("other", SIMPLE);
+    world.accounts[1].1 = access;
+    let count = |who: &str, text: &str| {
+        let is_it = |seen: &&String| seen.starts_with(who) && seen.ends_with(text);
+        witness.seen("arriving").iter().filter(is_it).count()
+    };
+    world.live(async |life| {
+        for number in 0..6 {
+            life.vendor.say(&format!("here-{number}"), &format!("chat-{number}"), "let me in");
+            other.say(&format!("there-{number}"), &format!("chat-{number}"), "let me in");
+            life.vendor.say("alice", "home", "hello");
+            life.vendor.say("alice", "home", "/new");
+        }
+        life.pass_seconds(1).await;
+        assert_eq!((count("here", ""), count("there", "")), (2, 2), "strangers of each account");
+        assert_eq!((count("alice", "hello"), count("alice", "/new")), (4, 1));
+        life.pass_seconds(10).await;
+        assert_eq!((count("here", ""), count("there", "")), (4, 4), "and then the next");
+        life.pass_seconds(20).await;
+        life.quiet().await;
+        assert_eq!((count("here", ""), count("there", "")), (6, 6), "in the end, everybody");
     });
 }
 

@@ -1,6 +1,8 @@
 //! Hooks as their operators write them: in the shell and in Python, well and badly.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod refused;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,7 +14,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use talaria_clock::{Clock, Sleep, SystemClock};
-use talaria_hooks::{HookError, Hooks, Rewrite, Ruling};
+use talaria_hooks::{Events, HookError, Hooks, Rewrite, Ruling, Way};
 use talaria_model::Timestamp;
 use tempfile::TempDir;
 
@@ -23,8 +25,10 @@ struct Place {
     folder: TempDir,
 }
 
-const EVENTS: [&str; 5] =
-    ["gateway:startup", "agent:step", "agent:end", "command:*", "pre_dispatch"];
+const EVENTS: Events<'static> = Events {
+    all: &["gateway:startup", "agent:step", "agent:end", "command:*", "pre_dispatch"],
+    asked: &["command:*", "pre_dispatch"],
+};
 
 impl Place {
     fn new() -> Self {
@@ -49,7 +53,7 @@ impl Place {
     }
 
     fn open(&self) -> Hooks {
-        let hooks = Hooks::open(self.path(), &EVENTS, Arc::new(SystemClock));
+        let hooks = Hooks::open(self.path(), EVENTS, Arc::new(SystemClock));
         assert_eq!(hooks.refused(), []);
         hooks
     }
@@ -197,7 +201,8 @@ async def handle(event_type, context):
             assert_eq!(judge(json!({"raise": true})).await, Ruling::Pass);
             assert_eq!(judge(json!({})).await, Ruling::Allow);
         }
-        let tried = hooks.try_one("frail", "pre_dispatch", &json!({"raise": true})).await;
+        let tried =
+            hooks.try_one("frail", "pre_dispatch", &json!({"raise": true}), Way::Asked).await;
         assert_eq!(tried, Some(Err(HookError::Failed("ValueError: no".into()))));
     })
     .await;
@@ -218,7 +223,7 @@ async fn a_hook_that_hangs_is_not_waited_for_and_then_left_alone() {
         }
         // What nobody waits for any more is counted, too.
         hooks.quiet(HANGS).await;
-        let tried = hooks.try_one("closed", "command:new", &json!({})).await;
+        let tried = hooks.try_one("closed", "command:new", &json!({}), Way::Asked).await;
         assert_eq!(tried, Some(Err(HookError::LeftAlone)));
         let ruling = hooks.ask("command:new", &json!({})).await.ruling;
         assert_eq!(ruling, Ruling::Deny { message: None });
@@ -342,7 +347,7 @@ async fn a_clock_that_is_set_back_makes_nobody_wait_longer() {
     place.hook("program", manifest, ("handler", "#!/bin/sh\nsleep 1000\n"));
     place.hook("python", manifest, ("handler.py", blocks));
     let clock = Arc::new(SetBack(AtomicI64::new(1_794_735_000_000)));
-    let hooks = Hooks::open(place.path(), &EVENTS, clock);
+    let hooks = Hooks::open(place.path(), EVENTS, clock);
     // Time passes as soon as everybody waits, so each question takes exactly as long as it may.
     tokio::select! {
         () = async {
@@ -354,11 +359,11 @@ async fn a_clock_that_is_set_back_makes_nobody_wait_longer() {
             hooks.quiet(Duration::from_secs(5)).await;
             let left_alone = Some(Err(HookError::LeftAlone));
             for name in ["program", "python"] {
-                assert_eq!(hooks.try_one(name, "pre_dispatch", &json!({})).await, left_alone);
+                assert_eq!(hooks.try_one(name, "pre_dispatch", &json!({}), Way::Asked).await, left_alone);
             }
             SystemClock.sleep(Duration::from_secs(61)).await;
             for name in ["program", "python"] {
-                let tried = hooks.try_one(name, "pre_dispatch", &json!({})).await;
+                let tried = hooks.try_one(name, "pre_dispatch", &json!({}), Way::Asked).await;
                 assert_eq!(tried, Some(Err(HookError::Late)), "{name} is tried again");
             }
             hooks.tell("pre_dispatch", &json!({}));
@@ -481,7 +486,7 @@ async fn answers_that_make_no_sense_count_as_failures() {
                 assert_eq!(ruling, Ruling::Deny { message: None }, "{name}");
             }
             assert_eq!(count(&hooks, name), (5, 0), "{name}");
-            let tried = hooks.try_one(name, &event, &json!({})).await;
+            let tried = hooks.try_one(name, &event, &json!({}), Way::Asked).await;
             assert_eq!(tried, Some(Err(HookError::LeftAlone)), "{name}");
             let ruling = hooks.ask(&event, &json!({})).await.ruling;
             assert_eq!(ruling, Ruling::Deny { message: None }, "{name}");
@@ -517,7 +522,7 @@ fn a_hook_that_others_could_have_changed_is_refused() {
         place.hook("shared", manifest, ("handler", SAYS_WHAT_IT_HEARD));
         let path = place.path().join("shared").join(file);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o722)).unwrap();
-        let hooks = Hooks::open(place.path(), &EVENTS, Arc::new(SystemClock));
+        let hooks = Hooks::open(place.path(), EVENTS, Arc::new(SystemClock));
         assert!(hooks.listed().is_empty());
         let reason = &hooks.refused()[0].reason;
         assert!(reason.contains("chmod go-w"), "{file}: {reason}");
@@ -542,7 +547,7 @@ fn a_hook_that_is_wrong_says_what_is_wrong_with_it() {
     for (manifest, program, reason) in cases {
         let place = Place::new();
         place.hook("wrong", manifest, (program, SAYS_WHAT_IT_HEARD));
-        let hooks = Hooks::open(place.path(), &EVENTS, Arc::new(SystemClock));
+        let hooks = Hooks::open(place.path(), EVENTS, Arc::new(SystemClock));
         let refused = &hooks.refused()[0].reason;
         assert!(refused.contains(reason), "{manifest}: {refused}");
     }
@@ -550,8 +555,8 @@ fn a_hook_that_is_wrong_says_what_is_wrong_with_it() {
     place.hook("plain", "events: [agent:end]", ("handler", SAYS_WHAT_IT_HEARD));
     let plain = place.path().join("plain/handler");
     fs::set_permissions(plain, fs::Permissions::from_mode(0o600)).unwrap();
-    let hooks = Hooks::open(place.path(), &EVENTS, Arc::new(SystemClock));
+    let hooks = Hooks::open(place.path(), EVENTS, Arc::new(SystemClock));
     assert!(hooks.refused()[0].reason.contains("chmod u+x"));
-    let nothing = Hooks::open(&place.path().join("nowhere"), &EVENTS, Arc::new(SystemClock));
+    let nothing = Hooks::open(&place.path().join("nowhere"), EVENTS, Arc::new(SystemClock));
     assert!(nothing.listed().is_empty() && nothing.refused().is_empty());
 }

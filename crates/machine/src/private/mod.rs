@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
-pub use system::user_number;
+pub use system::{belongs_to, user_called, user_number};
 #[cfg(windows)]
 pub(crate) use system::{is_trusted, list_for};
 

@@ -42,7 +42,12 @@ pub(super) fn close_new(_: &Path) -> io::Result<()> {
 }
 
 pub(super) fn belongs_to_us(path: &Path) -> io::Result<bool> {
-    Ok(fs::metadata(path)?.uid() == own())
+    belongs_to(path, own())
+}
+
+/// Whether a file or folder belongs to the user of this number.
+pub fn belongs_to(path: &Path, user: u32) -> io::Result<bool> {
+    Ok(fs::metadata(path)?.uid() == user)
 }
 
 pub(super) fn open_to(_: &Path, found: &Metadata) -> Option<String> {
@@ -93,6 +98,12 @@ fn own() -> u32 {
 /// The number of the user who started this process.
 pub fn user_number() -> u32 {
     nix::unistd::getuid().as_raw()
+}
+
+/// The number of the user who is called this, by name or by number, if there is one.
+pub fn user_called(name: &str) -> Option<u32> {
+    let by_name = nix::unistd::User::from_name(name).ok().flatten();
+    by_name.map(|user| user.uid.as_raw()).or_else(|| name.parse().ok())
 }
 
 #[cfg(test)]

@@ -24,6 +24,9 @@ pub enum Outcome {
     StartedAgain(u8),
 }
 
+/// How a person ends a service for good whose process hangs.
+pub const STOPPED_BY: &str = system::STOPPED_BY;
+
 /// A part of the start is over.
 pub fn starting(status: &str) {
     system::starting(status);

@@ -7,6 +7,9 @@ use sd_notify::NotifyState;
 
 use super::Outcome;
 
+pub(super) const STOPPED_BY: &str =
+    "`systemctl stop` with its unit's name (`systemctl --user stop` if it is yours) ends it";
+
 pub(super) fn starting(status: &str) {
     tell(&[NotifyState::Status(status)]);
 }

@@ -20,6 +20,8 @@ use super::Outcome;
 /// How long one part of a start may take: a long journal is read again first.
 const LONGEST_STEP: Duration = Duration::from_secs(300);
 
+pub(super) const STOPPED_BY: &str = "`sc stop` with the service's name ends it";
+
 /// What this process is asked to run as a service.
 struct Errand {
     name: String,

@@ -4,6 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use talaria_clock::{Clock, Mark};
 use talaria_model::Timestamp;
 
 use super::decode::Echo;
@@ -34,7 +35,7 @@ pub(super) struct Echoes {
 struct Awaited {
     chat: String,
     ts: Ts,
-    since: Timestamp,
+    since: Mark,
 }
 
 impl Echoes {
@@ -61,12 +62,12 @@ impl Echoes {
 
     /// Slack confirmed a post. Only where posts have come back before, this one has to, and it may
     /// have been faster than the confirmation.
-    pub(super) fn posted(&self, chat: &str, ts: &str, now: Timestamp) {
+    pub(super) fn posted(&self, chat: &str, ts: &str, clock: &dyn Clock) {
         let mut awaited = self.awaited();
         let Some(ts) = Ts::parse(ts).filter(|_| awaited.is_none()) else { return };
-        let newest = self.chats.get(&chat.to_owned(), now);
+        let newest = self.chats.get(&chat.to_owned(), clock.now());
         if newest.is_some_and(|newest| newest < ts) {
-            *awaited = Some(Awaited { chat: chat.to_owned(), ts, since: now });
+            *awaited = Some(Awaited { chat: chat.to_owned(), ts, since: clock.mark() });
         }
     }
 
@@ -76,7 +77,7 @@ impl Echoes {
     }
 
     /// Whether something that has to come back does not.
-    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+    pub(super) fn is_overdue(&self, now: Mark) -> bool {
         self.awaited().as_ref().is_some_and(|one| now.since(one.since) >= OVERDUE)
     }
 
@@ -93,26 +94,43 @@ impl Echoes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use talaria_clock::FakeClock;
 
     fn echo(ts: &str, delivery: Option<&str>) -> Echo {
         Echo { chat: "D1".into(), ts: ts.into(), delivery: delivery.map(str::to_owned) }
     }
 
-    #[test]
-    fn a_post_has_to_come_back_only_where_posts_have_come_back_before() {
+    #[tokio::test(start_paused = true)]
+    async fn a_post_has_to_come_back_only_where_posts_have_come_back_before() {
         let echoes = Echoes::new();
-        let at = Timestamp::from_millis;
-        echoes.posted("D1", "1.000001", at(0));
-        assert!(!echoes.is_overdue(at(100_000)), "nobody may be subscribed to that chat");
-        echoes.came(echo("1.000001", Some("s/1.0")), at(0));
-        assert_eq!(echoes.of("s/1.0", at(1)).as_deref(), Some("1.000001"));
-        echoes.posted("D1", "2.000001", at(1_000));
-        assert!(!echoes.is_overdue(at(60_000)));
-        assert!(echoes.is_overdue(at(61_000)));
-        echoes.came(echo("2.000001", None), at(61_000));
-        assert!(!echoes.is_overdue(at(200_000)));
-        echoes.came(echo("3.000001", None), at(61_000));
-        echoes.posted("D1", "3.000001", at(61_000));
-        assert!(!echoes.is_overdue(at(200_000)), "it came back before it was confirmed");
+        let clock = FakeClock::starting(Timestamp::from_millis(0));
+        let passes = |seconds| clock.sleep(Duration::from_secs(seconds));
+        echoes.posted("D1", "1.000001", &clock);
+        passes(100).await;
+        assert!(!echoes.is_overdue(clock.mark()), "nobody may be subscribed to that chat");
+        echoes.came(echo("1.000001", Some("s/1.0")), clock.now());
+        assert_eq!(echoes.of("s/1.0", clock.now()).as_deref(), Some("1.000001"));
+        echoes.posted("D1", "2.000001", &clock);
+        passes(59).await;
+        assert!(!echoes.is_overdue(clock.mark()));
+        passes(1).await;
+        assert!(echoes.is_overdue(clock.mark()));
+        echoes.came(echo("2.000001", None), clock.now());
+        assert!(!echoes.is_overdue(clock.mark()));
+        echoes.came(echo("3.000001", None), clock.now());
+        echoes.posted("D1", "3.000001", &clock);
+        passes(100).await;
+        assert!(!echoes.is_overdue(clock.mark()), "it came back before it was confirmed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_is_set_back_does_not_put_off_what_is_overdue() {
+        let echoes = Echoes::new();
+        let clock = FakeClock::starting(Timestamp::from_millis(2 * 60 * 60 * 1000));
+        echoes.came(echo("1.000001", None), clock.now());
+        echoes.posted("D1", "2.000001", &clock);
+        let clock = FakeClock::starting(Timestamp::from_millis(60 * 60 * 1000));
+        clock.sleep(OVERDUE).await;
+        assert!(echoes.is_overdue(clock.mark()));
     }
 }

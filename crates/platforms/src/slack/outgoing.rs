@@ -365,7 +365,7 @@ impl Acts {
         match posted {
             Ok(Posted { ts }) => {
                 if let Some(ts) = &ts {
-                    self.hearing.echoes.posted(chat, ts, self.now());
+                    self.hearing.echoes.posted(chat, ts, self.hearing.clock.as_ref());
                 }
                 self.spoke(outbound, chat);
                 Ok(self.receipt(ts))

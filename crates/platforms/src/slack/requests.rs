@@ -2,10 +2,11 @@
 //! answer whether it is stored.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::Body;
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
@@ -17,18 +18,27 @@ use tokio::sync::mpsc;
 use super::catch_up::CatchUp;
 use super::decode::Senseless;
 use super::hearing::{Brought, Hearing, News};
-use super::signature::{self, verify};
-use super::socket::working_on;
+use super::signature::{self, Claim};
+use super::socket::{NO_ECHO, working_on};
 use super::ts::Ts;
 use super::wire::{Interaction, Outer, SlashCommand};
 use crate::wire::handover::hand_over;
 use crate::wire::headers;
+use crate::wire::vestibule::{Unread, Vestibule};
 
-/// The largest request that is read.
-const LARGEST: usize = 2 * 1024 * 1024;
+/// The largest request that is read. Slack's own are shorter: of a message that was changed it tells both
+/// forms, each as text and in blocks, which is four times 40,000 characters of six bytes each
+/// (https://api.slack.com/changelog/2018-04-truncating-really-long-messages).
+const LARGEST: usize = 1024 * 1024;
+
+/// What is held of all requests whose signature has not been looked at.
+const UNPROVEN: usize = 8 * LARGEST;
 
 /// Events that were received and not taken yet. When it is full, Slack is asked to try again.
 const WAITING: usize = 64;
+
+/// How often we look whether our own posts come back: Slack sends requests only when something happens.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// What happens between requests and the gateway.
 enum Item {
@@ -39,15 +49,16 @@ enum Item {
 struct Door {
     hearing: Arc<Hearing>,
     secret: Secret,
+    vestibule: Vestibule,
     heard: mpsc::Sender<Item>,
 }
 
 /// What is heard through requests.
 pub(super) fn incoming(hearing: Arc<Hearing>, secret: Secret, hours: u32) -> Incoming {
     let (heard, waiting) = mpsc::channel(WAITING);
-    let door = Arc::new(Door { hearing: hearing.clone(), secret, heard });
-    let routes =
-        Router::new().fallback(receive).layer(DefaultBodyLimit::max(LARGEST)).with_state(door);
+    let vestibule = Vestibule::new(LARGEST, UNPROVEN);
+    let door = Arc::new(Door { hearing: hearing.clone(), secret, vestibule, heard });
+    let routes = Router::new().fallback(receive).with_state(door);
     Incoming::Served { on: Surface::Webhook, routes, arrivals: arrivals(hearing, waiting, hours) }
 }
 
@@ -61,6 +72,7 @@ fn arrivals(hearing: Arc<Hearing>, waiting: mpsc::Receiver<Item>, hours: u32) ->
     impl Listening {
         async fn arrival(&mut self) -> Result<Arrival, LinkError> {
             if !std::mem::replace(&mut self.began, true) {
+                self.hearing.echoes.forgive();
                 let position = &self.hearing.position;
                 match position.seen() {
                     Some(_) => self.catching.begin(),
@@ -84,6 +96,7 @@ fn arrivals(hearing: Arc<Hearing>, waiting: mpsc::Receiver<Item>, hours: u32) ->
                     None => Err(LinkError::Lost { reason: "the routes are gone".into() }),
                 },
                 batch = self.catching.next() => batch.map(Arrival::Batch),
+                () = no_echo(&self.hearing) => Err(LinkError::Deaf { reason: NO_ECHO.into() }),
             }
         }
     }
@@ -99,14 +112,29 @@ fn arrivals(hearing: Arc<Hearing>, waiting: mpsc::Receiver<Item>, hours: u32) ->
     .boxed()
 }
 
+/// Completes when a post of ours should have come back and did not.
+async fn no_echo(hearing: &Hearing) {
+    while !hearing.echoes.is_overdue(hearing.clock.mark()) {
+        hearing.clock.sleep(LOOK).await;
+    }
+}
+
 /// Events, commands and presses may all come to one address; the request says what it is.
-async fn receive(State(door): State<Arc<Door>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn receive(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -> Response {
     let text = |name: &str| headers::only(&headers, name);
     let timestamp = text("x-slack-request-timestamp");
     let signature = text("x-slack-signature");
-    if verify(&door.secret, timestamp, signature, &body, door.hearing.now())
-        == signature::Verdict::Forged
-    {
+    // What cannot be Slack's is not read.
+    let Some(claim) = Claim::read(timestamp, signature, door.hearing.now()) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let body = match door.vestibule.read(body).await {
+        Ok(body) => body,
+        Err(Unread::TooLarge) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Err(Unread::Cut) => return StatusCode::BAD_REQUEST.into_response(),
+        Err(Unread::Crowded) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    };
+    if claim.verify(&door.secret, &body) == signature::Verdict::Forged {
         return StatusCode::UNAUTHORIZED.into_response();
     }
     let Ok(body) = std::str::from_utf8(&body) else { return door.skip("a request") };

@@ -9,8 +9,8 @@ use futures::{FutureExt, StreamExt, stream};
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::json;
-use talaria_clock::Clock;
-use talaria_model::{Secret, Timestamp};
+use talaria_clock::{Clock, Mark};
+use talaria_model::Secret;
 use talaria_platform::{
     Ack, Arrival, Arrivals, Batch, Committed, ConnectError, LinkError, Verdict,
 };
@@ -33,6 +33,9 @@ const PING: Duration = Duration::from_secs(10);
 
 /// After how much silence a connection is dead.
 const DEAD: Duration = Duration::from_secs(30);
+
+/// How it is known that nothing is brought any more.
+pub(super) const NO_ECHO: &str = "a post of ours did not come back as an event";
 
 /// After how long we look again whether another process is connected in our place. A connection of
 /// ours that broke can count for a while.
@@ -150,7 +153,7 @@ pub(super) fn arrivals(
     hours: u32,
 ) -> Arrivals {
     let (ack, acks) = mpsc::channel(ACKS);
-    let now = hearing.now();
+    let now = hearing.clock.mark();
     let mut listening = Listening {
         catching: CatchUp::new(hearing.clone(), hours),
         current: Some(Line { socket, number: 0, heard: now, stashed: None }),
@@ -180,7 +183,7 @@ pub(super) fn arrivals(
 struct Line {
     socket: Socket,
     number: u64,
-    heard: Timestamp,
+    heard: Mark,
     /// A frame that was read ahead.
     stashed: Option<Result<Frame, SocketError>>,
 }
@@ -271,9 +274,8 @@ impl Listening {
             while let Ok(acks) = self.acks.try_recv() {
                 self.acknowledge(acks).await?;
             }
-            if self.hearing.echoes.is_overdue(self.hearing.now()) {
-                let reason = "a post of ours did not come back as an event".into();
-                return Err(LinkError::Deaf { reason });
+            if self.hearing.echoes.is_overdue(self.hearing.clock.mark()) {
+                return Err(LinkError::Deaf { reason: NO_ECHO.into() });
             }
             match self.happening().await {
                 Happening::Frame(which, frame) => {
@@ -309,7 +311,7 @@ impl Listening {
     async fn happening(&mut self) -> Happening {
         let Self { hearing, current, old, opening, catching, company, acks, .. } = self;
         let recheck = match company {
-            Company::Suspected(at) => Some(at.since(hearing.now())),
+            Company::Suspected(at) => Some(at.since(hearing.clock.mark())),
             Company::None | Company::Checking => None,
         };
         tokio::select! {
@@ -331,7 +333,7 @@ impl Listening {
         which: Which,
         frame: Result<Frame, SocketError>,
     ) -> Result<Option<Arrival>, LinkError> {
-        let now = self.hearing.now();
+        let now = self.hearing.clock.mark();
         let line = match which {
             Which::Current => &mut self.current,
             Which::Old => &mut self.old,
@@ -370,7 +372,7 @@ impl Listening {
 
     /// Takes in a frame and those that are already there behind it.
     async fn take(&mut self, which: Which, first: String) -> Result<Arrival, LinkError> {
-        let began = self.hearing.now();
+        let began = self.hearing.clock.mark();
         let number = self.line(which).map_or(0, |line| line.number);
         let mut next = Some(first);
         let (mut events, mut receipts) = (Vec::new(), Vec::new());
@@ -384,7 +386,8 @@ impl Listening {
                 Ok(None) => {}
                 Err(error) => self.broken = Some(error),
             }
-            let is_full = receipts.len() == BATCH || self.hearing.now().since(began) >= GATHER;
+            let is_full =
+                receipts.len() == BATCH || self.hearing.clock.mark().since(began) >= GATHER;
             next = match self.broken {
                 None if !is_full => self.line(which).and_then(Line::ready),
                 _ => None,
@@ -468,7 +471,7 @@ impl Listening {
 
     fn opened(&mut self, (socket, hello): (Socket, Hello)) -> Result<(), LinkError> {
         let number = self.current.as_ref().or(self.old.as_ref()).map_or(0, |line| line.number) + 1;
-        let line = Line { socket, number, heard: self.hearing.now(), stashed: None };
+        let line = Line { socket, number, heard: self.hearing.clock.mark(), stashed: None };
         self.old = self.current.replace(line);
         self.hearing.echoes.forgive();
         if self.old.is_none() {
@@ -482,7 +485,7 @@ impl Listening {
     fn not_opened(&mut self, error: OpenError) -> Result<(), LinkError> {
         match self.company {
             Company::Checking if self.current.is_some() => {
-                self.company = Company::Suspected(self.hearing.now() + RECHECK);
+                self.company = Company::Suspected(self.hearing.clock.mark() + RECHECK);
                 Ok(())
             }
             _ => Err(error.into()),
@@ -500,7 +503,7 @@ impl Listening {
                     hint: OTHERS.into(),
                 });
             }
-            _ => self.company = Company::Suspected(self.hearing.now() + RECHECK),
+            _ => self.company = Company::Suspected(self.hearing.clock.mark() + RECHECK),
         }
         Ok(())
     }
@@ -529,7 +532,7 @@ enum Company {
     /// Not that we know.
     None,
     /// There was more than one connection; at this moment we look again.
-    Suspected(Timestamp),
+    Suspected(Mark),
     /// A connection is being opened to see.
     Checking,
 }

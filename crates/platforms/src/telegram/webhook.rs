@@ -2,6 +2,7 @@
 //! receipt. What it does not get one for it posts again, for a day.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,7 +17,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, json};
 use sha2::{Digest, Sha256};
 use talaria_clock::Clock;
-use talaria_model::{Secret, Timestamp};
+use talaria_model::Secret;
 use talaria_platform::{Arrival, Arrivals, Batch, LinkError};
 use tokio::sync::mpsc;
 
@@ -70,9 +71,11 @@ pub(super) fn listen(
 ) -> (Router, Arrivals) {
     let (heard, waiting) = mpsc::channel(WAITING);
     let clock = ears.clock.clone();
-    let gate = Arc::new(Gate { client: client.clone(), ears, secret, heard });
+    let arrived = Arc::new(AtomicU64::new(0));
+    let gate = Gate { client: client.clone(), ears, secret, heard, arrived: arrived.clone() };
+    let gate = Arc::new(gate);
     let routes = Router::new().route("/webhook", post(update)).with_state(gate);
-    let probe = Probe { client, since: clock.now(), clock, url };
+    let probe = Probe { client, clock, url, arrived, seen: 0, failed: None };
     let chores = chores.into_iter().collect();
     let calls = Calls { waiting, probing: probe.later(), chores };
     (routes, stream::unfold(calls, Calls::next).boxed())
@@ -83,6 +86,8 @@ struct Gate {
     ears: Ears,
     secret: Secret,
     heard: mpsc::Sender<Batch>,
+    /// How many updates Telegram has brought.
+    arrived: Arc<AtomicU64>,
 }
 
 /// Takes an update in. The body of the answer stays empty: Telegram would carry out what it says.
@@ -98,6 +103,7 @@ async fn update(State(gate): State<Arc<Gate>>, headers: HeaderMap, body: Body) -
         return StatusCode::BAD_REQUEST;
     };
     let Some(number) = decode::number(&update) else { return StatusCode::BAD_REQUEST };
+    gate.arrived.fetch_add(1, Ordering::Relaxed);
     let event = match gate.ears.hear(number, &update) {
         Heard::Event(event) => event,
         Heard::Nothing { press } => {
@@ -168,8 +174,11 @@ struct Probe {
     client: Arc<Client>,
     clock: Arc<dyn Clock>,
     url: String,
-    /// When it was last asked.
-    since: Timestamp,
+    arrived: Arc<AtomicU64>,
+    /// How many had arrived when it was last asked.
+    seen: u64,
+    /// When Telegram could not reach us last, as it said then. Its clock is not ours.
+    failed: Option<i64>,
 }
 
 impl Probe {
@@ -177,9 +186,8 @@ impl Probe {
         async move {
             self.clock.sleep(PROBE).await;
             let state = self.client.ask::<WebhookState>("getWebhookInfo", &Map::new(), ASK).await;
-            let since = std::mem::replace(&mut self.since, self.clock.now());
             let reached = match state {
-                Ok(state) => self.read(&state, since),
+                Ok(state) => self.read(&state),
                 Err(failure) => match failure.of_link() {
                     error @ LinkError::Unauthorized { .. } => Err(error),
                     error => {
@@ -193,7 +201,7 @@ impl Probe {
         .boxed()
     }
 
-    fn read(&self, state: &WebhookState, since: Timestamp) -> Result<Reached, LinkError> {
+    fn read(&mut self, state: &WebhookState) -> Result<Reached, LinkError> {
         if state.url != self.url {
             return Err(LinkError::Conflict {
                 problem: "this bot's updates are sent to another address: something else has \
@@ -202,17 +210,19 @@ impl Probe {
                 hint: ONE_OF_TWO.into(),
             });
         }
-        let failed =
-            state.last_error_date.map(|at| Timestamp::from_millis(at.saturating_mul(1000)));
-        if state.pending_update_count > 0 && failed.is_some_and(|at| at >= since) {
-            let reason = state.last_error_message.as_deref().unwrap_or("no reason given");
-            tracing::warn!(
-                reason,
-                waiting = state.pending_update_count,
-                "Telegram cannot reach us"
-            );
-            return Ok(Reached::Unknown);
+        let arrived = self.arrived.load(Ordering::Relaxed);
+        let before = std::mem::replace(&mut self.seen, arrived);
+        let failed = std::mem::replace(&mut self.failed, state.last_error_date);
+        // A backlog that gets shorter is slow, and one that nothing comes of is out of reach.
+        if state.pending_update_count == 0 || arrived > before {
+            return Ok(Reached::Yes);
         }
-        Ok(Reached::Yes)
+        let fresh = state.last_error_message.as_deref().filter(|_| state.last_error_date != failed);
+        tracing::warn!(
+            reason = fresh.unwrap_or("no reason given"),
+            waiting = state.pending_update_count,
+            "Telegram does not reach us"
+        );
+        Ok(Reached::Unknown)
     }
 }

@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Uri};
-use talaria_platform::ConnectError;
+use talaria_platform::{ConnectError, Hurry};
 
 use super::Site;
 use super::cookie::{Cookie, FETCHED_FROM};
@@ -139,6 +139,9 @@ pub(super) async fn guard(
         Ok(Admitted { cookie, pass, prolonged }) => {
             request.extensions_mut().insert(cookie);
             if let Some(pass) = pass {
+                if let Some(hurry) = request.extensions().get::<Hurry>() {
+                    hurry.waive();
+                }
                 request.extensions_mut().insert(pass);
             }
             let mut response = next.run(request).await;

@@ -77,7 +77,15 @@ pub(super) enum Login {
     /// No such token.
     Wrong,
     /// Too many wrong tokens lately; this one was not even looked at.
-    TooOften(Duration, Notice),
+    TooOften(Rebuff),
+}
+
+/// What whoever has tried too often gets to hear.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rebuff {
+    /// When it is worth while to try again.
+    pub(super) wait: Duration,
+    pub(super) notice: Notice,
 }
 
 /// Whether somebody should hear that tokens are refused. Once in `WINDOW` is enough.
@@ -93,7 +101,7 @@ pub(super) enum Notice {
 pub(super) struct Door {
     folder: PathBuf,
     clock: Arc<dyn Clock>,
-    wrong: Mutex<VecDeque<(Option<Peer>, Timestamp)>>,
+    wrong: Mutex<Wrong>,
     noticed: Mutex<Option<Timestamp>>,
 }
 
@@ -112,7 +120,7 @@ impl Door {
         // The permit is taken before the token is looked at, so that attempts made at the same
         // moment cannot all see the last one.
         if let Err(wait) = self.take_permit(peer) {
-            return Login::TooOften(wait, self.notice());
+            return Login::TooOften(self.rebuff(wait));
         }
         if self.claim(token) {
             self.give_back_permit(peer);
@@ -122,23 +130,24 @@ impl Door {
         }
     }
 
+    /// Whether they may try at all, for whoever would have to listen to them first.
+    pub(super) fn is_open_for(&self, peer: Option<Peer>) -> Result<(), Rebuff> {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        let permitted = permit(&mut wrong, peer, self.clock.now());
+        drop(wrong);
+        permitted.map_err(|wait| self.rebuff(wait))
+    }
+
     fn take_permit(&self, peer: Option<Peer>) -> Result<(), Duration> {
         let now = self.clock.now();
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        while wrong.front().is_some_and(|(_, at)| now.since(*at) >= WINDOW) {
-            wrong.pop_front();
-        }
-        let mut own = wrong.iter().filter(|(whose, _)| *whose == peer);
-        let oldest = match wrong.len() >= WRONG_TOKENS_OF_ALL {
-            true => wrong.front(),
-            false if own.clone().count() >= WRONG_TOKENS => own.next(),
-            false => None,
-        };
-        if let Some((_, oldest)) = oldest {
-            return Err(WINDOW.saturating_sub(now.since(*oldest)));
-        }
+        permit(&mut wrong, peer, now)?;
         wrong.push_back((peer, now));
         Ok(())
+    }
+
+    fn rebuff(&self, wait: Duration) -> Rebuff {
+        Rebuff { wait, notice: self.notice() }
     }
 
     fn notice(&self) -> Notice {
@@ -168,6 +177,26 @@ impl Door {
     fn now(&self) -> SystemTime {
         let millis = u64::try_from(self.clock.now().as_millis()).unwrap_or(0);
         SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+    }
+}
+
+/// What somebody has tried without success lately.
+type Wrong = VecDeque<(Option<Peer>, Timestamp)>;
+
+/// Whether they may try; otherwise how long they have to wait.
+fn permit(wrong: &mut Wrong, peer: Option<Peer>, now: Timestamp) -> Result<(), Duration> {
+    while wrong.front().is_some_and(|(_, at)| now.since(*at) >= WINDOW) {
+        wrong.pop_front();
+    }
+    let mut own = wrong.iter().filter(|(whose, _)| *whose == peer);
+    let oldest = match wrong.len() >= WRONG_TOKENS_OF_ALL {
+        true => wrong.front(),
+        false if own.clone().count() >= WRONG_TOKENS => own.next(),
+        false => None,
+    };
+    match oldest {
+        Some((_, oldest)) => Err(WINDOW.saturating_sub(now.since(*oldest))),
+        None => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use talaria_platform::{Peer, Visit};
 
 use super::cookie::Cookie;
-use super::login::{Login, Notice};
+use super::login::{Login, Notice, Rebuff};
 use super::pass::Issued;
 use super::refusal::Refusal;
 use super::{Site, assets, files, guard, people, read, say, stream};
@@ -21,18 +21,18 @@ use super::{Site, assets, files, guard, people, read, say, stream};
 /// The largest JSON a page may send.
 const LARGEST_JSON: usize = 256 * 1024;
 
-/// The largest decision about who is let in: an id or a code, and a few words around it.
-const LARGEST_DECISION: usize = 4 * 1024;
+/// The largest JSON that says nothing but a token, an id or a code, and a few words around it.
+const LARGEST_TOKEN: usize = 4 * 1024;
 
 /// The page and what it asks for. The guard stands before all of it, unknown paths included.
 pub(super) fn routes(site: Arc<Site>) -> Router {
-    let decision = DefaultBodyLimit::max(LARGEST_DECISION);
+    let token = DefaultBodyLimit::max(LARGEST_TOKEN);
     let mut routes = Router::new();
     for path in assets::paths() {
         routes = routes.route(path, get(assets::serve));
     }
     routes
-        .route("/api/login", post(login))
+        .route("/api/login", post(login).layer(token))
         .route("/api/logout", post(logout))
         .route("/api/state", get(read::state))
         .route("/api/conversations", get(read::conversations))
@@ -45,7 +45,7 @@ pub(super) fn routes(site: Arc<Site>) -> Router {
         .route("/api/files/{id}", get(files::download))
         .route("/api/events", get(stream::events))
         .route("/api/people", get(people::lobbies))
-        .route("/api/people/{account}", post(people::decide).layer(decision))
+        .route("/api/people/{account}", post(people::decide).layer(token))
         .fallback(|| async { Refusal::NotFound })
         .layer(DefaultBodyLimit::max(LARGEST_JSON))
         .layer(middleware::from_fn_with_state(site.clone(), guard::guard))
@@ -62,19 +62,19 @@ async fn login(
     State(site): State<Arc<Site>>,
     Extension(cookie): Extension<Cookie>,
     peer: Option<Extension<Peer>>,
-    Input(Credential { token }): Input<Credential>,
+    request: Request,
 ) -> Result<Response, Refusal> {
     let peer = peer.map(|Extension(peer)| peer);
+    // Whoever may not try is not listened to either.
+    if let Err(rebuff) = site.door.is_open_for(peer) {
+        return Err(site.rebuff(rebuff, peer).await);
+    }
+    let Input(Credential { token }) = Input::from_request(request, &site).await?;
     match site.door.hand_in(&token, peer) {
         // Nobody comes in without a trace. The token is used up all the same.
         Login::Granted => site.record(Visit::LoggedIn(peer)).await?,
         Login::Wrong => return Err(Refusal::WrongToken),
-        Login::TooOften(wait, Notice::Taken) => return Err(Refusal::TooOften(wait)),
-        Login::TooOften(wait, Notice::Due) => {
-            // They are refused whether that can be written down or not.
-            let _ = site.record(Visit::Rebuffed(peer)).await;
-            return Err(Refusal::TooOften(wait));
-        }
+        Login::TooOften(rebuff) => return Err(site.rebuff(rebuff, peer).await),
     }
     let Issued { value, lasts } = site.passes.issue();
     Ok(with_cookie(cookie.set(&value, lasts)))
@@ -92,6 +92,16 @@ async fn logout(
     // Every login has ended, whether that can be written down or not.
     let _ = site.record(Visit::LoggedOut).await;
     Ok(with_cookie(cookie.remove()))
+}
+
+impl Site {
+    async fn rebuff(&self, Rebuff { wait, notice }: Rebuff, peer: Option<Peer>) -> Refusal {
+        if notice == Notice::Due {
+            // They are refused whether that can be written down or not.
+            let _ = self.record(Visit::Rebuffed(peer)).await;
+        }
+        Refusal::TooOften(wait)
+    }
 }
 
 fn with_cookie(cookie: HeaderValue) -> Response {

@@ -251,6 +251,7 @@ fn the_whole_table() {
         (Deed::AskToPair, ["-y-----", "-------"], ["-------"; 2]),
         (Deed::Redeem, ["-y-----", "-------"], ["-------"; 2]),
         (Deed::ReadOthers, ["-------"; 2], ["------y"; 2]),
+        (Deed::PauseAny, ["-------"; 2], ["------y"; 2]),
         (Deed::SendElsewhere, ["---rryy"; 2], ["---rryy"; 2]),
     ] {
         let of = |surface| [Direct, Group].map(|room| row(surface, deed, room));

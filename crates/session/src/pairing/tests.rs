@@ -454,6 +454,40 @@ fn what_can_be_a_code_and_what_cannot() {
 }
 
 #[test]
+fn what_a_stranger_says_is_a_code_only_as_codes_are_told() {
+    for (said, expected) in [
+        ("ABCDEFGH", Some("ABCDEFGH")),
+        (" abcdefgh\n", Some("ABCDEFGH")),
+        ("abcd-efgh", Some("ABCDEFGH")),
+        ("hey there", None),
+        ("heyt here", None),
+        ("a b c d e f g h", None),
+        ("hey-there", None),
+        ("ab-cd-ef-gh", None),
+        ("-abcdefgh", None),
+        ("ABCDEFG", None),
+        ("ABCDEFGHJ", None),
+        ("ABCDEF-", None),
+        ("ABCDEFG0", None),
+        ("ABCDEFé", None),
+        ("", None),
+    ] {
+        assert_eq!(Code::said(said).map(|code| code.0).as_deref(), expected, "{said:?}");
+    }
+}
+
+#[test]
+fn a_greeting_is_no_guess_and_gets_a_code_while_another_is_out() {
+    let mut book = GuestBook::default();
+    book.issue(Reach::Direct, "op", chance(1), at(0)).expect("issues");
+    let said = (&who("ann"), &here());
+    let answer = book.said(said, "hey there", Strangers::Pair, chance(2), at(1));
+    assert!(matches!(answer, Answer::Code(_)), "{answer:?}");
+    assert_eq!(book.guesses, 0);
+    assert!(book.guessers.is_empty());
+}
+
+#[test]
 fn a_name_hides_and_turns_nothing() {
     assert_eq!(shown("Ann\u{202e}nimda\u{200b}\n  B\u{7}."), "Annnimda B.");
     assert_eq!(shown(&"x".repeat(1000)).len(), LONGEST_NAME);

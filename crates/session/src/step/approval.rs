@@ -2,8 +2,8 @@
 //! people are shown of the outcome.
 
 use talaria_model::{
-    Answer, Approval, Approver, Consent, Content, EarlierYes, EntryBody, Grant, Lasting,
-    OutboundId, Question, Sender, SenderId, Verdict,
+    Aim, Answer, Approval, Approver, Consent, Content, EarlierYes, EntryBody, Giver, Grant,
+    Lasting, OutboundId, Question, Sender, Verdict,
 };
 
 use super::Step;
@@ -21,6 +21,9 @@ const MOST_APPROVED: usize = 64;
 const LONGEST_REASON: usize = 500;
 
 const NOT_THEIRS: &str = "That is not yours to approve.";
+
+const TOO_EARLY: &str = "You said that before my question could be read, so it approves nothing. Read the question, \
+                         then say it again or press its button.";
 
 /// Why something is denied at once that nobody in a chat can approve.
 const fn unapprovable(by: Approvers) -> &'static str {
@@ -83,7 +86,8 @@ impl Step<'_> {
     }
 
     /// Words to an approval. Only what can mean nothing else is a yes: everything that is no answer is a
-    /// no, and the reason for it.
+    /// no, and the reason for it. What was said before anybody could read the question is about something
+    /// else, unless it is a plain no.
     pub(super) fn judged_in_words(&mut self, said: Waiting) {
         let Phase::Asking { question, .. } = &self.session.phase else { return };
         let words = said.message.words();
@@ -94,9 +98,10 @@ impl Step<'_> {
             (Some(verdict), _) => (verdict, String::new()),
             (None, Some(Says::Yes)) => (Verdict::Approve(Consent::Once), String::new()),
             (None, Some(Says::No)) => (Verdict::Deny, String::new()),
+            (None, None) if said.message.aim == Aim::TooEarly => return self.wait(said),
             (None, None) => (Verdict::Deny, text.to_owned()),
         };
-        self.judge(said, verdict, reason);
+        self.judge_in_time(said, verdict, reason);
     }
 
     /// `/approve` and `/deny`, with what follows them.
@@ -112,7 +117,15 @@ impl Step<'_> {
             }
         };
         let reason = if says == Says::No { rest } else { String::new() };
-        self.judge(said, verdict, reason);
+        self.judge_in_time(said, verdict, reason);
+    }
+
+    /// Nobody approves what they cannot have read.
+    fn judge_in_time(&mut self, said: Waiting, verdict: Verdict, reason: String) {
+        match (verdict, said.message.aim) {
+            (Verdict::Approve(_), Aim::TooEarly) => self.reply(said, TOO_EARLY),
+            _ => self.judge(said, verdict, reason),
+        }
     }
 
     /// Somebody decides. Whether it is theirs to decide is looked at here and nowhere else.
@@ -132,6 +145,7 @@ impl Step<'_> {
             return self.reply(said, NOT_THEIRS);
         }
         let who = said.from.id.clone();
+        let giver = Giver { id: who.clone(), roles: said.roles.clone() };
         let refuses = self.session.rules.approvals.asking == Asking::Refuses;
         let (answer, outcome) = match verdict {
             Verdict::Approve(_) if refuses => {
@@ -141,14 +155,14 @@ impl Step<'_> {
             Verdict::Approve(consent) => {
                 match (consent, approval.lasting) {
                     (Consent::Once, _) => {}
-                    (Consent::Session, _) => self.approve_here(&approval, who.clone()),
+                    (Consent::Session, _) => self.approve_here(&approval, giver.clone()),
                     (Consent::Always, Lasting::Possible(digest) | Lasting::Granted(digest)) => {
                         self.effects.push(Effect::Grant(Box::new(Grant {
                             digest,
                             tool: approval.tool.clone(),
                             account: hand.to.account.clone(),
                             sender: hand.from.id.clone(),
-                            by: said.from.id.clone(),
+                            by: giver.clone(),
                             shown: question.text.clone(),
                             at: self.now,
                         })));
@@ -171,13 +185,13 @@ impl Step<'_> {
         let by = said.from.clone();
         self.aside(said);
         self.conclude(&hand, &question, sent, outcome, Some(&by));
-        self.resume(answer, Some(by.id), Vec::new());
+        self.resume(answer, Some(giver), Vec::new());
     }
 
-    fn approve_here(&mut self, approval: &Approval, by: SenderId) {
+    fn approve_here(&mut self, approval: &Approval, by: Giver) {
         let approved = &mut self.session.approved;
         let digest = approval.digest;
-        approved.retain(|here| here.digest != digest || here.by != by);
+        approved.retain(|here| here.digest != digest || here.by.id != by.id);
         approved.drain(..(approved.len() + 1).saturating_sub(MOST_APPROVED));
         approved.push(ApprovedHere { digest, by });
     }
@@ -231,7 +245,7 @@ impl Step<'_> {
 fn shown(outcome: &Attest, by: Option<&Sender>) -> String {
     let by = by.map_or_else(|| "somebody".to_owned(), called);
     match outcome {
-        Attest::Asked => String::new(),
+        Attest::Asked | Attest::Unasked(_) => String::new(),
         Attest::Approved(Consent::Once, _) => format!("✅ approved once by {by}"),
         Attest::Approved(Consent::Session, _) => {
             format!("✅ approved in this conversation by {by}")

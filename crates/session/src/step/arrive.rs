@@ -28,7 +28,7 @@ impl Step<'_> {
                 self.close(seq, Closed::Handled);
                 self.stop_for(&from, seq);
             }
-            InboundKind::Pressed(choice) => self.pressed(seq, from, choice),
+            InboundKind::Pressed(choice) => self.pressed(seq, from, roles, choice),
             InboundKind::Said(message) if message.addressed != Addressed::ToUs => {
                 self.overhear(seq, &from, &message);
             }

@@ -7,8 +7,9 @@ use talaria_model::{Cost, Failure, Message, Sender, Task, Usage};
 use super::Step;
 use super::say::{LONGEST_TITLE, shortened};
 use super::turn::{Asker, Read, Saying};
-use super::words::DROPPED;
+use super::words::{DROPPED, is_of};
 use crate::Closed;
+use crate::access::Whose;
 use crate::event::{Effect, Passed, Past, Recalled, Request, Retired};
 use crate::life::{Happening, Life};
 use crate::session::{Asked, Beside, Copies, Waiting, mint};
@@ -16,11 +17,23 @@ use crate::session::{Asked, Beside, Copies, Waiting, mint};
 /// How many titles are remembered of which copies were made.
 const MOST_COPIED: usize = 16;
 
+const CUTS_OTHERS_OFF: &str = "⏳ Not while somebody else is being answered here: you may not stop what is theirs. \
+                               Say it again when I am done.";
+
 impl Step<'_> {
-    /// `/new`: ends what runs, drops what waits, and remembers nothing.
+    /// `/new`: ends what runs, drops what waits, and remembers nothing. Who may not stop others does not stop
+    /// them by this either.
     pub(super) fn begin_anew(&mut self, said: Waiting, title: &str) {
+        let spares_others = self.session.key.is_shared() && !self.by.may_stop(Whose::Anothers);
+        if spares_others && self.concerns_others(&said) {
+            return self.reply(said, CUTS_OTHERS_OFF);
+        }
         self.close(said.seq, Closed::Handled);
-        self.effects.push(Effect::DropUnread { before: said.seq, why: DROPPED });
+        if spares_others {
+            self.hush(&said.from, said.seq);
+        } else {
+            self.effects.push(Effect::DropUnread { before: said.seq, why: DROPPED });
+        }
         self.aside(said);
         let dropped = self.tell_dropped();
         self.abandon(Failure::Stopped);
@@ -30,6 +43,12 @@ impl Step<'_> {
         self.notice(format!(
             "A new conversation. I remember nothing of the last one, but it stays searchable.{dropped}"
         ));
+    }
+
+    /// Whether anybody but the one who speaks is being answered here, or waits to be.
+    fn concerns_others(&self, said: &Waiting) -> bool {
+        self.session.hand().is_some_and(|hand| !is_of(hand, said))
+            || self.session.waiting.iter().any(|waiting| !waiting.from.is(&said.from))
     }
 
     /// Another life: a new id, nothing remembered. What waits and what people asked for goes on.

@@ -1,8 +1,8 @@
 //! What the agent asks and what people answer.
 
 use talaria_model::{
-    Aim, Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Message, Question,
-    Sender, SenderId, Seq, Word,
+    Aim, Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Giver, Message,
+    Question, RoleId, Sender, Seq, Word,
 };
 
 use super::Step;
@@ -77,6 +77,13 @@ impl Step<'_> {
     }
 
     fn answer_for_nobody(&mut self, question: Question, answer: Answer) {
+        let consent = match &answer {
+            Answer::Approved { consent, .. } => Some(*consent),
+            _ => None,
+        };
+        if let Some(hand) = self.session.hand().cloned() {
+            self.attest(&hand, &question, Attest::Unasked(consent));
+        }
         let Some(hand) = self.hand_mut() else { return };
         let turn = hand.turn.clone();
         let to = question.call.clone();
@@ -85,7 +92,7 @@ impl Step<'_> {
         self.effects.push(Effect::Tell { turn, word });
     }
 
-    pub(super) fn pressed(&mut self, seq: Seq, from: Sender, choice: ChoiceId) {
+    pub(super) fn pressed(&mut self, seq: Seq, from: Sender, roles: Vec<RoleId>, choice: ChoiceId) {
         let chosen = match &self.session.phase {
             // Whose an approval is to decide, `judge` looks at: somebody else is told that it is not theirs.
             Phase::Asking { question, hand, .. }
@@ -99,8 +106,7 @@ impl Step<'_> {
             Some(Choice { id: choice, label: text }) => {
                 let (to, message) =
                     (self.session.at.clone(), Message { text, ..Message::default() });
-                let said =
-                    Waiting { seq, from, to, roles: Vec::new(), message, joins: Joins::Burst };
+                let said = Waiting { seq, from, to, roles, message, joins: Joins::Burst };
                 match self.asked_to_approve().and_then(|approval| approval.verdict(&choice)) {
                     Some(verdict) => self.judge(said, verdict, String::new()),
                     None => self.answered(said, Answer::Chosen(choice)),
@@ -132,7 +138,7 @@ impl Step<'_> {
     pub(super) fn judged(&mut self, said: Waiting, says: Says, reason: String) {
         let Phase::Asking { question, hand, .. } = &self.session.phase else {
             let text = match said.message.aim {
-                Aim::Clear => "No question is open.",
+                Aim::Clear | Aim::TooEarly => "No question is open.",
                 Aim::Unclear => SEVERAL_OPEN,
             };
             return self.reply(said, text);
@@ -185,7 +191,7 @@ impl Step<'_> {
 
     /// From asking back to thinking. The time spent waiting does not count against the turn.
     /// `by` is who decided, where that matters.
-    pub(super) fn resume(&mut self, answer: Answer, by: Option<SenderId>, files: Vec<FileRef>) {
+    pub(super) fn resume(&mut self, answer: Answer, by: Option<Giver>, files: Vec<FileRef>) {
         match std::mem::replace(&mut self.session.phase, Phase::Idle) {
             Phase::Asking { mut hand, question, since, .. } => {
                 hand.deadline = hand.deadline + self.now.since(since);

@@ -205,7 +205,7 @@ impl Step<'_> {
         self.session.waiting.insert(place, said);
     }
 
-    fn wait(&mut self, said: Waiting) {
+    pub(super) fn wait(&mut self, said: Waiting) {
         self.effects.push(Effect::Take(said.seq));
         let from = said.from.clone();
         self.session.waiting.push_back(said);
@@ -241,7 +241,7 @@ impl Step<'_> {
     }
 
     /// Nothing is taken up that somebody said before this row, also what no step has read yet.
-    fn hush(&mut self, somebody: &Sender, before: talaria_model::Seq) {
+    pub(super) fn hush(&mut self, somebody: &Sender, before: talaria_model::Seq) {
         let hushed = &mut self.session.hushed;
         hushed.retain(|(sender, _)| *sender != somebody.id);
         hushed.truncate(MOST_HUSHED - 1);

@@ -9,7 +9,9 @@ use talaria_model::{
 };
 
 use super::{Talk, check, posted, print, printed, quiet, rules_with};
-use crate::{Access, Approvals, Approvers, Asking, Effect, Ended, Event, Phase, RoomRules, Tiers};
+use crate::{
+    Access, Approvals, Approvers, Asking, Attest, Effect, Ended, Event, Phase, RoomRules, Tiers,
+};
 
 pub(super) const HANDLE: &str = "0123456789abcdef0123456789abcdef";
 
@@ -112,6 +114,58 @@ fn only_what_can_mean_nothing_else_is_a_yes() {
         let still = matches!(talk.session.phase, Phase::Asking { .. });
         assert_eq!(still, expected.is_none(), "{line}");
     }
+}
+
+#[test]
+fn nothing_is_approved_by_what_was_said_before_the_question_could_be_read() {
+    for yes in ["yes", "👍", "1", "approve once", "/approve", "/approve session", "/approve always"]
+    {
+        let mut talk = Talk::new(quiet());
+        talk.play("alice: hello / agent: begs 7");
+        let effects = talk.line(&format!("alice said early: {yes}"));
+        assert_eq!(told(&effects), None, "{yes}");
+        assert!(matches!(talk.session.phase, Phase::Asking { .. }), "{yes}");
+        assert!(posted(&effects).concat().contains("before my question could be read"), "{yes}");
+        assert_eq!(told(&talk.line("alice: yes")), approved(Consent::Once), "{yes}");
+    }
+}
+
+#[test]
+fn a_no_is_a_no_however_early_and_other_words_are_about_something_else() {
+    for (no, reason) in [("no", ""), ("4", ""), ("/deny", ""), ("/deny too dear", "too dear")] {
+        let mut talk = Talk::new(quiet());
+        talk.play("alice: hello / agent: begs 7");
+        assert_eq!(told(&talk.line(&format!("alice said early: {no}"))), denied(reason), "{no}");
+    }
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7");
+    assert_eq!(told(&talk.line("alice said early: and the weather?")), None);
+    assert_eq!(told(&talk.line("alice: yes")), approved(Consent::Once));
+    let next = printed(&talk.line("agent: finishes paid"));
+    assert!(next.iter().any(|line| line.contains("and the weather?")), "{next:?}");
+}
+
+#[test]
+fn what_nobody_is_asked_about_is_on_record() {
+    let unasked = |effects: &[Effect]| {
+        effects.iter().find_map(|effect| match effect {
+            Effect::Attest(attested) => Some(attested.what.clone()),
+            _ => None,
+        })
+    };
+    let asking = |asking| {
+        let rules = rules_with(|rules| rules.approvals.asking = asking);
+        let mut talk = Talk::new(rules);
+        unasked(&talk.play("alice: hello / agent: begs 7"))
+    };
+    assert_eq!(asking(Asking::Asks), Some(Attest::Asked));
+    assert_eq!(asking(Asking::Never), Some(Attest::Unasked(Some(Consent::Once))));
+    assert_eq!(asking(Asking::Refuses), Some(Attest::Unasked(None)));
+    let mut talk = Talk::new(quiet());
+    let granted = talk.play("alice: hello / agent: begs 7!");
+    assert_eq!(unasked(&granted), Some(Attest::Unasked(Some(Consent::Always))));
+    let here = talk.play("agent: begs 8 / alice: /approve session / agent: begs 8");
+    assert_eq!(unasked(&here), Some(Attest::Unasked(Some(Consent::Session))));
 }
 
 #[test]
@@ -315,7 +369,7 @@ fn what_is_approved_for_good_is_granted_in_the_name_of_who_asked() {
     });
     let grant = grant.expect("it is granted");
     assert_eq!((grant.digest, grant.tool.as_str()), (digest(107), "pay"));
-    assert_eq!((grant.sender.as_str(), grant.by.as_str()), ("alice", "bob"));
+    assert_eq!((grant.sender.as_str(), grant.by.id.as_str()), ("alice", "bob"));
     let mut talk = Talk::new(quiet());
     assert_eq!(told(&talk.play("alice: hello / agent: begs 7!")), approved(Consent::Always));
 }
@@ -441,6 +495,7 @@ fn a_yes_from_before_a_restart_counts_as_long_as_it_could_be_given_again() {
     ] {
         let (again, asked) = restarted(asking, now, yes);
         assert_eq!(again, ["start turn 1"], "{asking:?} {now:?} {yes:?}");
-        assert!(asked[0].starts_with(decided), "{asking:?} {now:?} {yes:?}: {asked:?}");
+        let is_decided = asked.iter().any(|line| line.starts_with(decided));
+        assert!(is_decided, "{asking:?} {now:?} {yes:?}: {asked:?}");
     }
 }

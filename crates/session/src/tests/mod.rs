@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_model::{
-    AccountId, Act, Address, AgentEvent, Author, CallId, Chat, ChatId, ChatKind, Choice, ChoiceId,
-    Cost, EarlierYes, EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind, Message,
-    MessageId, Question, Sender, SenderId, Sending, Seq, SessionId, Shown, Source, Timestamp,
-    ToolCall, Transcript, Understood, Usage, WITHHELD, Word, Work,
+    AccountId, Act, Address, AgentEvent, Aim, Author, CallId, Chat, ChatId, ChatKind, Choice,
+    ChoiceId, Cost, EarlierYes, EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind,
+    Message, MessageId, Question, Sender, SenderId, Sending, Seq, SessionId, Shown, Source,
+    Timestamp, ToolCall, Transcript, Understood, Usage, WITHHELD, Word, Work,
 };
 
 use crate::pairing::Code;
@@ -135,7 +135,7 @@ impl Talk {
     }
 
     /// One line of a script: `alice: words`, `alice sends a.png: caption`, `alice speaks: words`,
-    /// `alice passes on: words`, `press: id`,
+    /// `alice passes on: words`, `alice said early: words`, `press: id`,
     /// `agent: verb words`, `told 3: words`, `restart`, `crash`, `later: seconds`, `away: seconds`.
     fn line(&mut self, line: &str) -> Vec<Effect> {
         let (who, what) = line.split_once(": ").unwrap_or((line, ""));
@@ -222,6 +222,13 @@ impl Talk {
                 let mut inbound = said(who, what);
                 if let InboundKind::Said(message) = &mut inbound.kind {
                     message.forwarded = Some(Author::Unknown);
+                }
+                self.arrive(inbound)
+            }
+            [who, "said", "early"] => {
+                let mut inbound = said(who, what);
+                if let InboundKind::Said(message) = &mut inbound.kind {
+                    message.aim = Aim::TooEarly;
                 }
                 self.arrive(inbound)
             }

@@ -1,8 +1,11 @@
 //! Rows as an earlier version stored them still say what they said.
 
-use talaria_model::{Cost, EarlierYes, Entry, EntryBody, Inbound, Outbound};
+use talaria_model::{
+    Cost, EarlierYes, Entry, EntryBody, Giver, Inbound, Outbound, RoleId, SenderId,
+};
 
-use crate::{Effect, Ended, Event, Life, Phase, Session, SessionKey};
+use crate::pairing::GuestBook;
+use crate::{Effect, Ended, Event, Life, Phase, Request, Session, SessionKey};
 
 const IDLE: &str = r#"{"key":{"account":"telegram","kind":"dm","chat":"12345"},
     "id":"20261115_093000_0badcafe","lives":2,
@@ -23,6 +26,27 @@ const ASKING: &str = r#"{"key":{"account":"work-slack","kind":"group","chat":"C0
     "delivery":1,"spoken":0,"deadline":1800001,"deaths":1},
     "question":{"call":"call-1","text":"Which one?","choices":[{"id":"a","label":"This"}]},
     "since":1400,"expires":8000}},"turns":1,"entries":1,"deliveries":1,
+    "usage":{"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0},
+    "begun":1,"updated":1}"#;
+
+/// People were let in by a role of which only that was kept, and a yes was known by an id.
+const STANDING: &str = r#"{"key":{"account":"discord","kind":"group","chat":"c"},
+    "id":"20261118_030000_0badcafe","lives":1,
+    "at":{"account":"discord","chat":{"id":"c","kind":"group"}},"title":"",
+    "phase":{"thinking":{"turn":{"session":"20261118_030000_0badcafe","number":1},
+    "from":{"id":"carla"},"standing":"by_role","to":{"account":"discord","chat":{"id":"c","kind":"group"}},
+    "seqs":[1],"steers":[{"seq":2,"from":{"id":"carla"},
+    "to":{"account":"discord","chat":{"id":"c","kind":"group"}},"standing":"by_role",
+    "message":{"text":"soon"}}],
+    "answered":{"question":{"call":"call-0","text":"Sure?","choices":[]},"answer":{"said":"yes"},"by":"bob"},
+    "delivery":1,"deadline":1800001}},
+    "waiting":[{"seq":3,"from":{"id":"dora"},"to":{"account":"discord","chat":{"id":"c","kind":"group"}},
+    "standing":"by_role","message":{"text":"me, too"}}],
+    "asked":[{"seq":4,"from":{"id":"carla"},"standing":"by_role",
+    "to":{"account":"discord","chat":{"id":"c","kind":"group"}},
+    "request":{"left":{"said":"You are Carla.","standing":"by_role"}},"expires":9000}],
+    "approved_here":[{"digest":"0101010101010101010101010101010101010101010101010101010101010101","by":"bob"}],
+    "turns":1,"entries":1,"deliveries":1,
     "usage":{"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0},
     "begun":1,"updated":1}"#;
 
@@ -66,6 +90,39 @@ fn a_turn_that_was_in_hand_goes_on() {
     assert_eq!(session.wake_at(), Some(talaria_model::Timestamp::from_millis(1_800_001)));
     let effects = session.step(restarted(), late);
     assert!(matches!(effects.first(), Some(Effect::Start(_))), "{effects:?}");
+}
+
+#[test]
+fn who_was_let_in_by_a_role_that_was_not_kept_has_none() {
+    let session = session(STANDING);
+    let hand = session.hand().expect("a turn is in hand");
+    let none: &[RoleId] = &[];
+    assert_eq!((hand.roles.as_slice(), hand.steers[0].roles.as_slice()), (none, none));
+    assert_eq!((hand.steers.len(), session.waiting.len(), session.asked.len()), (1, 1, 1));
+    assert_eq!(session.waiting[0].roles, none);
+    assert_eq!(session.asked[0].roles, none);
+    assert_eq!(session.asked[0].request, Request::Left { said: "You are Carla.".into() });
+    let stored = serde_json::to_string(&session).expect("it serialises");
+    assert!(!stored.contains("standing"), "{stored}");
+
+    let book = r#"{"issued":[{"id":"1","by":"discord:carla","admin":{"sender":"carla","standing":"by_role"},
+        "reach":"direct","expires":9000,"code":{"salt":"00","digest":"00"}}]}"#;
+    let mut book: GuestBook = serde_json::from_str(book).expect("an old book decodes");
+    let codes = |book: &GuestBook| book.issued(talaria_model::Timestamp::default()).count();
+    assert_eq!(codes(&book), 1);
+    book.void(|issuer| !issuer.roles.is_empty());
+    assert_eq!(codes(&book), 0, "its issuer has no role");
+}
+
+#[test]
+fn a_yes_that_was_stored_by_an_id_is_known_by_it() {
+    let session = session(STANDING);
+    let bob = Giver::known_by_id(SenderId::literal("bob"));
+    assert_eq!(session.approved[0].by, bob);
+    let answered = session.hand().and_then(|hand| hand.answered.as_ref());
+    assert_eq!(answered.expect("it was answered").by, Some(bob));
+    let Phase::Asking { hand, .. } = self::session(ASKING).phase else { panic!("{ASKING}") };
+    assert_eq!(hand.answered.expect("it was answered").by, None, "nobody had to decide");
 }
 
 #[test]

@@ -117,6 +117,40 @@ fn who_may_not_stop_others_stops_their_own_and_nothing_else() {
     assert!(everything.iter().any(|line| line.starts_with("drop unread")), "{everything:?}");
 }
 
+/// Everybody may begin anew, and only alice may stop others.
+fn beginning_anew() -> Talk {
+    let admins = BTreeSet::from([SenderId::literal("alice")]);
+    let others = BTreeSet::from(["new".to_owned()]);
+    let tiers = Arc::new(Tiers { admins, others, ..Tiers::default() });
+    let group = RoomRules { tiers, ..RoomRules::default() };
+    governed().on(Access { group, ..Access::closed() })
+}
+
+#[test]
+fn who_may_not_stop_others_does_not_stop_them_by_beginning_anew() {
+    let mut talk = beginning_anew();
+    talk.line("carol: one");
+    let life = talk.session.id.clone();
+    let refused = printed(&talk.line("bob: /new"));
+    assert!(refused.iter().any(|line| line.contains("you may not stop")), "{refused:?}");
+    assert_eq!(talk.session.id, life);
+    talk.line("agent: finishes yours");
+    // What others wait for is not dropped either.
+    talk.line("bob: two");
+    talk.line("carol: three");
+    talk.line("bob: /new");
+    assert_eq!(talk.session.id, life);
+    talk.line("agent: finishes yours");
+    talk.line("agent: finishes yours");
+    let anew = printed(&talk.line("bob: /new"));
+    assert_ne!(talk.session.id, life, "nobody else is concerned");
+    assert!(!anew.iter().any(|line| line.starts_with("drop unread")), "{anew:?}");
+    talk.line("carol: four");
+    let life = talk.session.id.clone();
+    talk.line("alice: /new");
+    assert_ne!(talk.session.id, life, "alice may");
+}
+
 #[test]
 fn who_has_nothing_running_stops_nothing_of_others() {
     let mut talk = governed();

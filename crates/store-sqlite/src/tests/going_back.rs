@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use talaria_model::{
-    Approval, Approver, CallId, Digest, EarlierYes, Grant, Lasting, Question, Sender, SenderId,
-    Timestamp,
+    Approval, Approver, CallId, Digest, EarlierYes, Giver, Grant, Lasting, Question, Sender,
+    SenderId, Timestamp,
 };
 use talaria_session::pairing::{Chance, GuestBook, Refusal};
 use talaria_session::{ApprovedHere, Ended, Phase, Reach, Session, SessionKey, Strangers};
@@ -107,7 +107,7 @@ fn grant(number: u8) -> Grant {
         tool: "run_program".into(),
         account: key("bot", "c").account,
         sender: SenderId::literal("ann"),
-        by: SenderId::literal("ann"),
+        by: Giver::known_by_id(SenderId::literal("ann")),
         shown: "May I?".into(),
         at: at(5),
     }
@@ -182,7 +182,7 @@ async fn no_code_and_no_yes_that_is_open_in_a_copy_counts() {
         .expect("issues");
     let asks = asking(&key("bot", "asks"));
     let mut allows = session(&key("bot", "allows"));
-    let by = SenderId::literal("ann");
+    let by = Giver::known_by_id(SenderId::literal("ann"));
     let here = |number| ApprovedHere { digest: Digest::new([number; 32]), by: by.clone() };
     allows.approved = vec![here(2), here(3)];
     for session in [&asks, &allows] {
@@ -226,7 +226,7 @@ async fn who_was_put_out_since_and_what_was_taken_back_stay_so() {
     let granted = [1, 2, 3].map(|number| grant(number).digest);
     let mut held = Vec::new();
     for digest in &granted {
-        held.push(store.is_granted(digest).await.expect("reads"));
+        held.push(store.granted(digest).await.expect("reads").is_some());
     }
     assert_eq!(held, [false, true, false], "only what both approve");
 
@@ -280,7 +280,7 @@ async fn where_it_is_not_known_what_happened_since_that_is_said_and_recorded() {
         assert_eq!((went.let_in, went.put_out), (vec!["bot:ann".to_owned()], Vec::new()));
         assert_eq!(guests(&store, "bot").await, ["ann"], "people are not locked out: {why}");
         assert_eq!(went.asked_again, 1);
-        assert!(!store.is_granted(&grant(1).digest).await.expect("reads"), "{why}");
+        assert_eq!(store.granted(&grant(1).digest).await, Ok(None), "{why}");
         let rows = record(&store).await;
         assert_eq!(told(&rows)[1..], [(AuditDeed::LetIn, "bot:ann")], "{why}");
         let detail = &rows[rows.len() - 2].audited.detail;

@@ -11,13 +11,31 @@ use tempfile::TempDir;
 
 use super::{at, key, recording, session, step};
 use crate::SqliteStore;
-use crate::open::{MIGRATIONS, OpenError};
+use crate::open::{MIGRATIONS, OpenError, rehearse};
 
+/// Why a store is not opened. Whoever only looks at one that is there finds the same.
 fn refused(folder: &Path) -> OpenError {
-    match SqliteStore::open(folder) {
-        Ok(_) => panic!("it must not open"),
-        Err(error) => error,
-    }
+    let foreseen = rehearse(folder).map_err(|error| error.to_string());
+    let is_there = folder.join("state.db").exists();
+    let Err(error) = SqliteStore::open(folder) else { panic!("it must not open") };
+    assert_eq!(foreseen, if is_there { Err(error.to_string()) } else { Ok(()) });
+    error
+}
+
+#[tokio::test]
+async fn nothing_stands_in_the_way_of_a_start_where_nothing_is_or_somebody_writes() {
+    let folder = TempDir::new().expect("a folder");
+    rehearse(folder.path()).expect("there is nothing");
+    assert!(!folder.path().join("state.db").exists(), "it only looks");
+    fs::write(folder.path().join("state.db"), "").expect("writes");
+    rehearse(folder.path()).expect("there is nothing in it");
+    let store = SqliteStore::open(folder.path()).expect("opens");
+    store.recover().await.expect("recovers");
+    store.commit(step(&session(&key("bot", "c")))).await.expect("commits");
+    rehearse(folder.path()).expect("it is in use");
+    store.close().await.expect("closes");
+    drop(store);
+    rehearse(folder.path()).expect("it ended well");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use talaria_model::{
     AccountId, Act, CallId, ChatId, ChatKind, Choice, ChoiceId, Cost, Digest, EntryBody, FileId,
-    FileRef, Grant, InboundKind, MessageId, Question, Receipt, Sender, SenderId, Seq, SessionId,
-    Source, ThreadId, TurnId, Usage,
+    FileRef, Giver, Grant, InboundKind, MessageId, Question, Receipt, Sender, SenderId, Seq,
+    SessionId, Source, ThreadId, TurnId, Usage,
 };
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::pairing::{Answer, Chance, GuestBook};
@@ -289,7 +289,7 @@ async fn approve(store: &dyn Store) {
         tool: "run_program".into(),
         account: AccountId::literal("one"),
         sender: SenderId::literal("alice"),
-        by: SenderId::literal("bob"),
+        by: Giver::known_by_id(SenderId::literal("bob")),
         shown: format!("May I call it {number} times?"),
         at: at(3_006),
     });
@@ -452,7 +452,7 @@ pub(super) fn dump(conn: &Connection) -> String {
     }
     for (_, create) in text(&format!(
         "SELECT name, sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND {named}
-         ORDER BY rowid"
+         ORDER BY type, rowid"
     )) {
         writeln!(sql, "{create};").expect("a string takes everything");
     }

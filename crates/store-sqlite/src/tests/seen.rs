@@ -22,6 +22,7 @@ pub(super) async fn seen(store: &dyn Store, asked: &Asked) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = |what: &str, answer: &dyn Debug| lines.push(format!("{what}: {answer:?}"));
     line("counts", &store.counts().await);
+    line("queues", &store.queues().await);
     line("conversations", &store.conversations(None, 100).await);
     line("the newest conversation", &store.conversations(None, 1).await);
     let mut restless = Vec::new();

@@ -1,6 +1,6 @@
 //! What was approved for good.
 
-use talaria_model::{AccountId, Digest, Grant, Receipt, SenderId};
+use talaria_model::{AccountId, Digest, Giver, Grant, Receipt, RoleId, SenderId};
 
 use super::Harness;
 use super::world::{at, attempt, decide, key, message, outbound_id, post, session, settle, step};
@@ -18,7 +18,7 @@ fn grant(number: u32) -> Grant {
         tool: "pay".into(),
         account: AccountId::literal("bot"),
         sender: SenderId::literal("alice"),
-        by: SenderId::literal("bob"),
+        by: Giver { id: SenderId::literal("bob"), roles: vec![RoleId::literal("chief")] },
         shown: format!("May I pay {number}?"),
         at: at(i64::from(number)),
     }
@@ -31,12 +31,12 @@ async fn approve(store: &dyn Store, grants: Vec<Grant>) {
 
 pub async fn what_is_approved_for_good_is_written_with_the_step_and_stays(harness: &dyn Harness) {
     let store = harness.open().await;
-    assert_eq!(store.is_granted(&digest(1)).await, Ok(false));
+    assert_eq!(store.granted(&digest(1)).await, Ok(None));
     assert_eq!(store.grants(10).await, Ok(vec![]));
     approve(&*store, vec![grant(1), grant(2)]).await;
     for store in [store, harness.open().await] {
-        assert_eq!(store.is_granted(&digest(1)).await, Ok(true));
-        assert_eq!(store.is_granted(&digest(3)).await, Ok(false));
+        assert_eq!(store.granted(&digest(1)).await, Ok(Some(grant(1))));
+        assert_eq!(store.granted(&digest(3)).await, Ok(None));
         assert_eq!(store.grants(10).await, Ok(vec![grant(2), grant(1)]));
         assert_eq!(store.grants(1).await, Ok(vec![grant(2)]));
     }
@@ -64,12 +64,15 @@ pub async fn what_a_step_says_for_the_record_is_written_with_it(harness: &dyn Ha
     }
 }
 
-pub async fn what_is_approved_twice_is_there_once(harness: &dyn Harness) {
+pub async fn what_is_approved_twice_is_there_once_as_it_was_approved_last(harness: &dyn Harness) {
     let store = harness.open().await;
     approve(&*store, vec![grant(1)]).await;
     approve(&*store, vec![grant(2)]).await;
-    approve(&*store, vec![Grant { at: at(99), ..grant(1) }]).await;
-    assert_eq!(store.grants(10).await, Ok(vec![grant(2), grant(1)]));
+    let by = Giver::known_by_id(SenderId::literal("carol"));
+    let anew = Grant { by, at: at(99), ..grant(1) };
+    approve(&*store, vec![anew.clone()]).await;
+    assert_eq!(store.granted(&digest(1)).await, Ok(Some(anew.clone())));
+    assert_eq!(store.grants(10).await, Ok(vec![anew, grant(2)]));
 }
 
 pub async fn what_is_revoked_is_gone_at_once(harness: &dyn Harness) {
@@ -79,8 +82,8 @@ pub async fn what_is_revoked_is_gone_at_once(harness: &dyn Harness) {
     assert_eq!(store.revoke_grant(&digest(1)).await, Ok(false));
     assert_eq!(store.revoke_grant(&digest(3)).await, Ok(false));
     for store in [store, harness.open().await] {
-        assert_eq!(store.is_granted(&digest(1)).await, Ok(false));
-        assert_eq!(store.is_granted(&digest(2)).await, Ok(true));
+        assert_eq!(store.granted(&digest(1)).await, Ok(None));
+        assert_eq!(store.granted(&digest(2)).await, Ok(Some(grant(2))));
     }
     let store = harness.open().await;
     approve(&*store, vec![grant(1)]).await;
@@ -91,10 +94,10 @@ pub async fn only_so_much_is_approved_for_good(harness: &dyn Harness) {
     let store = harness.open().await;
     let most = u32::try_from(MOST_GRANTS).expect("a small number");
     approve(&*store, (0..most).map(grant).collect()).await;
-    assert_eq!(store.is_granted(&digest(0)).await, Ok(true));
+    assert_eq!(store.granted(&digest(0)).await, Ok(Some(grant(0))));
     approve(&*store, vec![grant(most)]).await;
-    assert_eq!(store.is_granted(&digest(0)).await, Ok(false), "the oldest goes");
-    assert_eq!(store.is_granted(&digest(1)).await, Ok(true));
+    assert_eq!(store.granted(&digest(0)).await, Ok(None), "the oldest goes");
+    assert_eq!(store.granted(&digest(1)).await, Ok(Some(grant(1))));
     assert_eq!(store.grants(usize::MAX).await.map(|grants| grants.len()), Ok(MOST_GRANTS));
 }
 

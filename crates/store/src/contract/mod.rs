@@ -110,13 +110,14 @@ macro_rules! store_contract {
                 what_will_never_arrive_is_counted_and_gone_from_the_outbox
                 what_will_never_arrive_is_known_with_its_reason
                 a_notice_tells_once_of_all_that_was_lost_there
+                what_crossed_on_the_way_is_known_by_both_moments
                 addresses_where_something_is_untold_are_found_page_by_page
                 settling_what_is_not_there_changes_nothing
                 undelivered_addresses_are_found_page_by_page
 
                 what_is_approved_for_good_is_written_with_the_step_and_stays
                 what_a_step_says_for_the_record_is_written_with_it
-                what_is_approved_twice_is_there_once
+                what_is_approved_twice_is_there_once_as_it_was_approved_last
                 what_is_revoked_is_gone_at_once
                 only_so_much_is_approved_for_good
                 a_delivered_parcel_is_known_by_the_message_that_shows_it

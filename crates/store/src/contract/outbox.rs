@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use talaria_model::{Act, Address, Content, Outbound, Receipt};
+use talaria_model::{Act, Address, Content, Outbound, Receipt, Seq};
 
 use super::Harness;
 use super::world::{
-    address, at, attempt, decide, delivered, key, message, outbound_id, parcel, parcels, post,
-    preview, record, session, settle, state, thinking, waiting,
+    address, admit, at, attempt, decide, delivered, key, message, outbound_id, parcel, parcels,
+    post, preview, record, session, settle, settle_at, state, thinking, waiting,
 };
-use crate::{ParcelState, Settlement, Store, Told, Untold};
+use crate::{Crossing, ParcelState, Settlement, Store, Told, Untold};
 
 /// A session that takes a turn, so that its previews are still going on.
 fn busy(account: &str, chat: &str) -> talaria_session::Session {
@@ -502,4 +502,32 @@ pub async fn addresses_where_something_is_untold_are_found_page_by_page(harness:
         }
     }
     assert_eq!(found, lost);
+}
+
+pub async fn what_crossed_on_the_way_is_known_by_both_moments(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let session = busy("bot", "c");
+    let (first, second) = (post(&session, 4, 0), post(&session, 4, 1));
+    decide(&*store, &session, &[first.clone(), second.clone(), post(&session, 5, 0)]).await;
+    let row = admit(&*store, &session.key, "e").await;
+    let crossing = async |row| store.crossing(&first.id, row).await.expect("a crossing");
+    let arrived = crossing(row).await.arrived;
+    assert!(arrived.is_some());
+    assert_eq!(crossing(row).await.delivered, None);
+    attempt(&*store, &first).await;
+    settle(&*store, &first, delivered()).await;
+    assert_eq!(crossing(row).await.delivered, None, "one part is on its way");
+    attempt(&*store, &second).await;
+    settle_at(&*store, &second, delivered(), at(70)).await;
+    let store = harness.open().await;
+    let crossing = async |row| store.crossing(&first.id, row).await.expect("a crossing");
+    assert_eq!(crossing(row).await, Crossing { delivered: Some(at(70)), arrived });
+    assert_eq!(crossing(Seq(99)).await.arrived, None);
+    let never = post(&session, 9, 0).id;
+    let never = store.crossing(&never, row).await.expect("a crossing");
+    assert_eq!(never, Crossing { delivered: None, arrived });
+    let lost = post(&session, 5, 0);
+    settle(&*store, &lost, Settlement::Undeliverable { reason: "gone".into() }).await;
+    let lost = store.crossing(&lost.id, row).await.expect("a crossing");
+    assert_eq!(lost.delivered, None, "what never arrives has not arrived");
 }

@@ -202,6 +202,8 @@ pub async fn what_waits_is_told_with_the_age_of_its_oldest(harness: &dyn Harness
     admit_as(&*store, &chat, "1", JournalState::Unread, at(7)).await;
     admit_as(&*store, &chat, "2", JournalState::Unread, at(9)).await;
     admit_as(&*store, &chat, "3", JournalState::Handled, at(3)).await;
+    let behind = admit_as(&*store, &chat, "4", JournalState::Taken, at(4)).await;
+    admit_as(&*store, &chat, "5", JournalState::Taken, at(5)).await;
     let state = session(&chat);
     let parts: Vec<Outbound> = (0..4).map(|part| post(&state, 1, part)).collect();
     let commit = Commit { outbox: parts.clone(), ..step(&state) };
@@ -214,10 +216,16 @@ pub async fn what_waits_is_told_with_the_age_of_its_oldest(harness: &dyn Harness
     settle(&*store, &parts[2], Settlement::Unsure).await;
     let queues = store.queues().await.expect("reads");
     assert_eq!(queues.unread, Queue { many: 2, oldest: Some(at(7)) });
+    assert_eq!(queues.taken, Queue { many: 2, oldest: Some(at(4)) });
     let one = Queue { many: 1, oldest: Some(decided) };
     let outbox: Vec<_> = queues.outbox.into_iter().collect();
     let expected = [ParcelState::Ready, ParcelState::Unsure, ParcelState::Attempting];
     assert_eq!(outbox, expected.map(|state| (state, one)));
+    let turn = TurnId { session: state.id.clone(), number: 1 };
+    let journal = vec![change(behind, JournalState::Bound(turn))];
+    store.commit(Commit { journal, ..step(&state) }).await.expect("commits");
+    let taken = harness.open().await.queues().await.expect("reads").taken;
+    assert_eq!(taken, Queue { many: 1, oldest: Some(at(5)) }, "the other one has its turn");
 }
 
 pub async fn what_was_not_answered_is_kept_in_short_and_the_newest_of_each_account(

@@ -15,10 +15,10 @@ use talaria_model::{
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{Ended, Session, SessionKey};
 use talaria_store::{
-    Admitted, AuditRow, Audited, Clue, Commit, Counts, Delivered, Failed, Found, GuestChange,
-    Guests, Kept, Leave, Life, MemoryStore, Named, Parcel, Queues, Reading, Recorded, Rewound,
-    SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Unanswered, Untold,
-    Use, Wanted,
+    Admitted, AuditRow, Audited, Clue, Commit, Counts, Crossing, Delivered, Failed, Found,
+    GuestChange, Guests, Kept, Leave, Life, MemoryStore, Named, Parcel, Queues, Reading, Recorded,
+    Rewound, SearchScope, Settlement, Store, StoreError, Summary, Swap, Totals, Traced, Unanswered,
+    Untold, Use, Wanted,
 };
 use tokio::sync::watch;
 
@@ -53,10 +53,12 @@ pub enum Verb {
     Deny,
     Guests,
     KeepGuests,
+    Audit,
     Granted,
     Spent,
     Cursor,
     Unanswered,
+    Prune,
 }
 
 /// A disk. Clones are the same one, before and after a crash.
@@ -350,7 +352,7 @@ impl Store for Disk {
     }
 
     async fn audit(&self, at: Timestamp, audited: Vec<Audited>) -> Result<(), StoreError> {
-        at_once(self.kept.audit(at, audited))
+        self.write(Verb::Audit, self.kept.audit(at, audited), |_, ()| {}).await
     }
 
     async fn audited(&self, after: u64, limit: usize) -> Result<Vec<AuditRow>, StoreError> {
@@ -411,8 +413,12 @@ impl Store for Disk {
         at_once(self.kept.shown(id))
     }
 
-    async fn is_granted(&self, digest: &Digest) -> Result<bool, StoreError> {
-        self.read(Verb::Granted, self.kept.is_granted(digest)).await
+    async fn crossing(&self, said: &OutboundId, row: Seq) -> Result<Crossing, StoreError> {
+        at_once(self.kept.crossing(said, row))
+    }
+
+    async fn granted(&self, digest: &Digest) -> Result<Option<Grant>, StoreError> {
+        self.read(Verb::Granted, self.kept.granted(digest)).await
     }
 
     async fn grants(&self, limit: usize) -> Result<Vec<Grant>, StoreError> {
@@ -609,6 +615,7 @@ impl Store for Disk {
     }
 
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {
+        assert!(!due(self.faults().panics.get_mut(&Verb::Prune)), "the test says so");
         at_once(self.kept.prune(before))
     }
 

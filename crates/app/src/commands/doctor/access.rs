@@ -1,8 +1,6 @@
 //! Who is heard, and who may do what that only administrators should.
 
-use talaria_config::{
-    AccountSettings, AdminsUnlessNamed, CommandSettings, Doors, RoomAccess, UnauthorizedDm,
-};
+use talaria_config::{AccountSettings, UnauthorizedDm, Ungated};
 use talaria_model::AccountId;
 use talaria_platform::Identity;
 
@@ -36,48 +34,11 @@ fn of_account(id: &AccountId, settings: &AccountSettings) -> Vec<Finding> {
             .hint(format_args!("name who is to be heard in accounts.{id}.allow, and give budgets")),
         );
     }
-    let rooms = [
-        ("direct chats", &access.direct, &settings.direct, "allow_admin_from"),
-        ("groups", &access.group, &settings.group, "group_allow_admin_from"),
-    ];
-    for (room, heard, commands, setting) in rooms {
-        if let Some(who) = admins_without_a_name(settings, heard, commands) {
-            findings.push(
-                Finding::warning(
-                    "access",
-                    format_args!(
-                        "command gating is off in {room} of {id}: {who} are administrators, who may \
-                         restart, reload and pause the gateway"
-                    ),
-                )
-                .hint(format_args!("name the administrators in accounts.{id}.{setting}")),
-            );
-        }
+    for ungated in Ungated::rooms(access, &settings.direct, &settings.group) {
+        let (problem, hint) = (ungated.problem(id.as_str()), ungated.hint(id.as_str()));
+        findings.push(Finding::warning("access", problem).hint(hint));
     }
     findings
-}
-
-/// Who is an administrator because nobody is named as one, where that is more than one person.
-fn admins_without_a_name(
-    settings: &AccountSettings,
-    heard: &RoomAccess,
-    commands: &CommandSettings,
-) -> Option<String> {
-    if !commands.admins.is_empty() || heard.doors == Doors::Closed {
-        return None;
-    }
-    let access = &settings.access;
-    match commands.unnamed {
-        AdminsUnlessNamed::Listed if !heard.roles.is_empty() => {
-            Some("all who have a role that it lets in".to_owned())
-        }
-        AdminsUnlessNamed::Everyone => Some("all who are heard, by whatever rule,".to_owned()),
-        AdminsUnlessNamed::Listed => {
-            let named = access.allow.iter().chain(&access.general).chain(&heard.allow);
-            let many = named.collect::<std::collections::BTreeSet<_>>().len();
-            (many > 1).then(|| format!("all {many} who are named"))
-        }
-    }
 }
 
 #[cfg(test)]

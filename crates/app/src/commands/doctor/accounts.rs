@@ -33,10 +33,6 @@ fn running(status: &Status) -> Vec<Finding> {
         let text = format!("nothing that is said on {} gets through: {why}", account.name);
         Some(Finding::problem("accounts", text))
     }));
-    findings.extend(status.configuration.iter().map(|wrong| {
-        Finding::problem("configuration", format_args!("an older one applies:\n{wrong}"))
-            .hint("correct it; it applies as soon as it is right")
-    }));
     if status.quarantined > 0 {
         let text =
             format!("{} messages were set aside because they kept failing", status.quarantined);

@@ -8,13 +8,8 @@ use talaria_hooks::Hooks;
 use super::{Finding, Patient};
 
 pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
-    let hooks = Hooks::open(&patient.home.hooks(), &crate::hooks::EVENTS, Arc::new(SystemClock));
-    let refused = hooks.refused().iter().map(|refused| {
-        Finding::problem(
-            "hooks",
-            format_args!("{} is not used: {}", refused.folder.display(), refused.reason),
-        )
-    });
+    let hooks = Hooks::open(&patient.home.hooks(), crate::hooks::EVENTS, Arc::new(SystemClock));
+    let refused = hooks.refused().iter().map(|refused| Finding::problem("hooks", refused));
     let mut findings: Vec<Finding> = refused.collect();
     let used = hooks.listed();
     for hook in &used {

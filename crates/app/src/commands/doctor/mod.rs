@@ -5,7 +5,9 @@
 
 mod access;
 mod accounts;
+mod configuration;
 mod files;
+mod gone;
 mod hooks;
 mod model;
 mod network;
@@ -17,7 +19,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use talaria_admin::api::Status;
-use talaria_config::{Loaded, Sources};
+use talaria_config::Loaded;
 use talaria_machine::{Mode, close, close_command};
 
 use super::print_json;
@@ -25,7 +27,6 @@ use crate::cli::DoctorOptions;
 use crate::client::Client;
 use crate::exit::{Exit, Halt};
 use crate::home::Home;
-use crate::{programs, start};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, Serialize)]
@@ -143,7 +144,7 @@ pub(crate) async fn doctor(home: &Home, options: DoctorOptions) -> Result<Exit, 
     let mut findings = Vec::new();
     let mut status: Option<Status> = None;
     match Client::find(home).await? {
-        None => findings.push(Finding::good("gateway", "none is running")),
+        None => findings.extend(gone::look(home)),
         Some(running) => match running.get("/v1/status", &[]).await {
             Ok(told) => status = Some(told),
             Err(halt) => findings.push(
@@ -152,7 +153,7 @@ pub(crate) async fn doctor(home: &Home, options: DoctorOptions) -> Result<Exit, 
             ),
         },
     }
-    let loaded = configuration(home, &mut findings);
+    let loaded = configuration::look(home, status.as_ref(), &mut findings);
     let patient = Patient { home, loaded: loaded.as_ref(), status: status.as_ref() };
     findings.extend(files::look(&patient));
     findings.extend(access::look(&patient));
@@ -178,32 +179,6 @@ pub(crate) async fn doctor(home: &Home, options: DoctorOptions) -> Result<Exit, 
         print(&report, &options)?;
     }
     Ok(if report.good { Exit::Done } else { Exit::Failed })
-}
-
-/// What the files say. What is wrong with them is found.
-fn configuration(home: &Home, findings: &mut Vec<Finding>) -> Option<Loaded> {
-    let read = Sources::read(home.path(), std::env::vars_os())
-        .and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL));
-    match read {
-        Ok(loaded) => {
-            let wrong = programs::problems(&loaded);
-            let odd = start::warnings(&loaded);
-            if wrong.is_empty() && odd.is_empty() {
-                findings.push(Finding::good("configuration", "it is right"));
-            }
-            findings.extend(wrong.iter().map(|wrong| Finding::problem("configuration", wrong)));
-            findings.extend(odd.iter().map(|odd| Finding::warning("configuration", odd)));
-            Some(loaded)
-        }
-        Err(problems) => {
-            let problem = |wrong| {
-                Finding::problem("configuration", wrong)
-                    .hint("correct it; `talaria config explain SETTING` tells what a setting takes")
-            };
-            findings.extend(problems.iter().map(problem));
-            None
-        }
-    }
 }
 
 /// Whether the service of this user is the one that this version would install.

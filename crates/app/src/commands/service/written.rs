@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use talaria_machine::{Mode, replace};
+use talaria_machine::{Mode, belongs_to, replace, user_called};
 
 use super::{Job, Level, job, launchd, named, run, systemd};
 use crate::cli::{InstallOptions, ServiceName};
@@ -84,9 +84,12 @@ impl Init {
 pub(super) async fn install(home: &Home, options: InstallOptions) -> Result<Exit, Halt> {
     let init = Init::find()?;
     let job = job(home, &options)?;
-    if job.level == Level::System && job.user.is_none() {
-        let problem = "a service of the machine needs somebody to run as";
-        return Err(Halt::new(Exit::Misused, problem).hint("add --run-as with a user's name"));
+    if job.level == Level::System {
+        let Some(user) = &job.user else {
+            let problem = "a service of the machine needs somebody to run as";
+            return Err(Halt::new(Exit::Misused, problem).hint("add --run-as with a user's name"));
+        };
+        is_home_of(user, &job.home)?;
     }
     let text = init.text(&job);
     if options.print {
@@ -102,6 +105,27 @@ pub(super) async fn install(home: &Home, options: InstallOptions) -> Result<Exit
         say!("It ends when you log out, unless `loginctl enable-linger` has been run once.");
     }
     Ok(Exit::Done)
+}
+
+/// Refuses a home that the service could not use. One that is not there yet is made by the service, in a
+/// folder that has to be that user's.
+fn is_home_of(user: &str, home: &Path) -> Result<(), Halt> {
+    let Some(number) = user_called(user) else {
+        return Err(Halt::new(Exit::Misused, format_args!("there is no user {user}")));
+    };
+    let there = home.ancestors().find(|folder| folder.exists()).unwrap_or(home);
+    let is_theirs = belongs_to(there, number).map_err(|error| {
+        Halt::failed(format_args!("it is not known whose {} is: {error}", there.display()))
+    })?;
+    if is_theirs {
+        return Ok(());
+    }
+    let problem =
+        format!("{} does not belong to {user}, who would run the service", there.display());
+    Err(Halt::new(Exit::Misused, problem).hint(format_args!(
+        "say which home it is: `sudo TALARIA_HOME=~{user}/.talaria talaria service install --system --run-as \
+         {user}`"
+    )))
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Halt> {

@@ -1,18 +1,20 @@
 //! The Events API: the whole suite, and what only requests can do.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use talaria_clock::{Clock, SystemClock};
-use talaria_platform::{Arrivals, Incoming, Registration, Surface};
+use talaria_model::ChatKind;
+use talaria_platform::{Arrival, Arrivals, Incoming, LinkError, Registration, Surface};
 use talaria_testkit::platform_contract::{
     Forged, PlatformHarness, Said, Shown, Spot, Told, Trouble, Whose,
 };
@@ -20,9 +22,9 @@ use talaria_testkit::scripted::{Fault, Reply};
 use tower::ServiceExt;
 
 use super::super::Slack;
-use super::by_socket::{echoed, said_in};
+use super::by_socket::{echoed, hasty, is_ping, said_in};
 use super::vendor::{SECRET, Vendor, event, said};
-use super::{Bench, Lent, commit, connect, message_of};
+use super::{Bench, Lent, at, commit, connect, message_of, post};
 
 /// Slack, sending requests.
 struct Sending {
@@ -211,6 +213,65 @@ async fn who_does_not_know_the_secret_is_not_heard() {
     }
 }
 
+/// A body that begins and never ends.
+fn endless() -> Body {
+    let begins = stream::iter([Ok::<_, std::convert::Infallible>("{".repeat(1000))]);
+    Body::from_stream(begins.chain(stream::pending()))
+}
+
+#[tokio::test]
+async fn atk_038_what_cannot_be_slack_s_is_refused_before_its_body_is_read() {
+    let bench = bench().await;
+    let recorded = now() - 301;
+    let (at, early) = (now().to_string(), recorded.to_string());
+    let signature = format!("v0={}", "0".repeat(64));
+    let time = ("x-slack-request-timestamp", at.as_str());
+    let sign = ("x-slack-signature", signature.as_str());
+    for headers in [
+        vec![],
+        vec![time],
+        vec![sign],
+        vec![time, time, sign],
+        vec![time, sign, sign],
+        vec![time, ("x-slack-signature", "v0=00")],
+        vec![("x-slack-request-timestamp", early.as_str()), sign],
+        vec![("x-slack-request-timestamp", "soon"), sign],
+    ] {
+        let request = headers
+            .iter()
+            .fold(Request::post("/"), |request, (name, value)| request.header(*name, *value));
+        let refused = bench.ask(request.body(endless()).unwrap()).now_or_never();
+        assert_eq!(refused, Some((StatusCode::UNAUTHORIZED, String::new())), "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn atk_038_bodies_that_are_held_back_take_bounded_memory_and_keep_nobody_out() {
+    let mut bench = bench().await;
+    let forged = |body: Body| {
+        let mut request = signed(JSON, "", "guess", now());
+        *request.body_mut() = body;
+        request
+    };
+    let large = forged(Body::from(vec![b'x'; 1024 * 1024 + 1]));
+    assert_eq!(bench.ask(large).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+    let nearly = || {
+        let begins = stream::iter([Ok::<_, std::convert::Infallible>(vec![b'x'; 1024 * 1024 - 1])]);
+        Body::from_stream(begins.chain(stream::pending()))
+    };
+    let routes = bench.routes.clone().unwrap();
+    let mut held: Vec<_> = (0..40).map(|_| ask(routes.clone(), forged(nearly())).boxed()).collect();
+    for asking in &mut held {
+        assert_eq!(asking.now_or_never(), None, "it is waited for");
+    }
+    let asking = ask(routes, signed(JSON, &said(1, "hi").to_string(), SECRET, now()));
+    let (answered, _) = tokio::join!(asking, bench.event());
+    assert_eq!(answered.0, StatusCode::OK);
+    let mut held: Vec<_> = held.iter_mut().map(|asking| asking.now_or_never()).collect();
+    held.retain(Option::is_none);
+    assert!(held.len() <= 8, "{} are still held", held.len());
+}
+
 #[tokio::test]
 async fn a_command_comes_as_a_form_and_is_answered_in_private() {
     let mut bench = bench().await;
@@ -279,4 +340,32 @@ async fn who_is_let_in_is_read_with_names_and_with_what_was_said_before() {
     assert_eq!(event.from.name.as_deref(), Some("Bob"));
     assert!(event.source.chat_name.is_some());
     assert_eq!(message.overheard.len(), 1);
+}
+
+#[tokio::test]
+async fn an_address_that_no_request_reaches_is_noticed_by_our_own_posts() {
+    let vendor = Vendor::open().await;
+    let settings = vendor.request_settings();
+    let (clock, lent) = hasty(is_ping);
+    let mut bench = connect(vendor, settings, lent).await;
+    let to = at("D1", ChatKind::Dm, None);
+    let Some(Ok(Arrival::Batch(beginning))) = bench.arrivals.next().await else { panic!("begins") };
+    commit(beginning);
+    // Nothing is known where nothing of ours has ever come back.
+    let sent = bench.outgoing.send(&post(to.clone(), 1, "hello")).await.unwrap();
+    clock.ahead.store(100_000, Ordering::Relaxed);
+    let mut echo = echoed(1, Whose::Ours);
+    echo["event"]["ts"] = json!(sent.message.unwrap());
+    let brought = signed(JSON, &echo.to_string(), SECRET, now());
+    assert_eq!(bench.ask(brought).await.0, StatusCode::OK);
+    bench.outgoing.send(&post(to, 2, "is anybody there?")).await.unwrap();
+    clock.ahead.store(140_000, Ordering::Relaxed);
+    let spoken = signed(JSON, &said(2, "not yet").to_string(), SECRET, now());
+    let routes = bench.routes.clone().unwrap();
+    let (heard, (status, _)) = tokio::join!(bench.event(), ask(routes, spoken));
+    assert_eq!((message_of(&heard).text.as_str(), status), ("not yet", StatusCode::OK));
+    clock.ahead.store(160_000, Ordering::Relaxed);
+    let end = bench.end().await;
+    assert!(matches!(end, LinkError::Deaf { .. }), "{end}");
+    assert!(end.to_string().contains("did not come back"), "{end}");
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -325,16 +325,22 @@ async fn tokens_that_were_taken_back_end_the_account() {
     }
 }
 
-/// Lets some waits pass in no time, and can be put forward.
-struct Hasty {
+/// Lets some waits pass in no time, and can be put forward. What others see of the time goes back by as
+/// much, as if somebody had set it: nothing goes by that.
+pub(super) struct Hasty {
     is_short: fn(Duration) -> bool,
-    ahead: AtomicI64,
+    pub(super) ahead: AtomicU64,
 }
 
 impl talaria_clock::Clock for Hasty {
     fn now(&self) -> talaria_model::Timestamp {
         let now = talaria_clock::SystemClock.now().as_millis();
-        talaria_model::Timestamp::from_millis(now + self.ahead.load(Ordering::Relaxed))
+        talaria_model::Timestamp::from_millis(now - self.ahead.load(Ordering::Relaxed) as i64)
+    }
+
+    fn mark(&self) -> talaria_clock::Mark {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        talaria_clock::SystemClock.mark() + Duration::from_millis(ahead)
     }
 
     fn sleep(&self, wait: Duration) -> talaria_clock::Sleep {
@@ -343,8 +349,8 @@ impl talaria_clock::Clock for Hasty {
     }
 }
 
-fn hasty(is_short: fn(Duration) -> bool) -> (Arc<Hasty>, Lent) {
-    let clock = Arc::new(Hasty { is_short, ahead: AtomicI64::new(0) });
+pub(super) fn hasty(is_short: fn(Duration) -> bool) -> (Arc<Hasty>, Lent) {
+    let clock = Arc::new(Hasty { is_short, ahead: AtomicU64::new(0) });
     let lent = Lent { clock: clock.clone(), ..Lent::default() };
     (clock, lent)
 }
@@ -365,7 +371,7 @@ impl Bench {
     }
 }
 
-fn is_ping(wait: Duration) -> bool {
+pub(super) fn is_ping(wait: Duration) -> bool {
     wait == Duration::from_secs(10)
 }
 

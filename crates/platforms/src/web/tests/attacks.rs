@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_platform::{ConnectError, Peer};
+use talaria_platform::{ConnectError, Hurry, Peer};
 
 use super::*;
 
@@ -281,6 +281,43 @@ async fn atk_013_guessing_is_stopped() {
     assert_eq!(bench.status(decorated).await, StatusCode::TOO_MANY_REQUESTS);
     tokio::time::advance(Duration::from_secs(61)).await;
     assert_eq!(bench.hand_in(&token).await.status(), StatusCode::NO_CONTENT);
+}
+
+/// A login whose body never ends.
+fn endless_login() -> Request<Body> {
+    let mut request = posting("/api/login", &json!({}));
+    *request.body_mut() = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+    request
+}
+
+#[tokio::test(start_paused = true)]
+async fn atk_013_whoever_may_not_try_is_not_listened_to_and_nobody_for_long() {
+    let bench = Bench::new().await;
+    let large = posting("/api/login", &json!({ "token": "x".repeat(5000) }));
+    assert_eq!(bench.status(large).await, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(bench.status(endless_login()).now_or_never(), None, "it is waited for");
+    for _ in 0..10 {
+        assert_eq!(bench.hand_in("wrong").await.status(), StatusCode::UNAUTHORIZED);
+    }
+    let refused = bench.status(endless_login()).now_or_never();
+    assert_eq!(refused, Some(StatusCode::TOO_MANY_REQUESTS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_body_of_somebody_who_is_logged_in_may_take_its_time() {
+    let bench = Bench::new().await;
+    let browser = bench.login().await;
+    let hurried = async |mut request: Request<Body>| {
+        let hurry = Hurry::default();
+        request.extensions_mut().insert(hurry.clone());
+        bench.ask(request).await;
+        !hurry.is_waived()
+    };
+    assert!(!hurried(browser.post("/api/files", &json!({}))).await);
+    assert!(hurried(posting("/api/files", &json!({}))).await, "no login");
+    assert!(hurried(posting("/api/login", &json!({ "token": "wrong" }))).await, "a login");
+    let forged = without(browser.post("/api/files", &json!({})), "x-talaria-csrf");
+    assert!(hurried(forged).await, "another page");
 }
 
 #[tokio::test(start_paused = true)]

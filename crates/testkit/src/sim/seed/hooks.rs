@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use talaria_clock::Clock;
-use talaria_gateway::{Arriving, Commanded, Happening, Order, Watcher};
+use talaria_gateway::{Arriving, Commanded, Decided, Happening, Order, Watcher};
 use talaria_model::Inbound;
 
 use crate::Dice;
@@ -56,18 +56,18 @@ impl Watcher for Doorkeeper {
 
     fn arrived(&self, _: &'static str, _: &Inbound) {}
 
-    async fn arriving(&self, _: &'static str, _: &Inbound) -> Arriving {
+    async fn arriving(&self, _: &'static str, _: &Inbound) -> Decided<Arriving> {
         self.think().await;
         match self.throw(|dice| dice.one_in(10)) {
-            true => Arriving::Dropped(DROPPED_BY_HOOK.to_owned()),
-            false => Arriving::Goes,
+            true => Arriving::Dropped(DROPPED_BY_HOOK.to_owned()).into(),
+            false => Arriving::Goes.into(),
         }
     }
 
     fn ordered(&self, _: &Order<'_>) {}
 
-    async fn commanded(&self, _: &Order<'_>) -> Commanded {
+    async fn commanded(&self, _: &Order<'_>) -> Decided<Commanded> {
         self.think().await;
-        Commanded::Goes
+        Commanded::Goes.into()
     }
 }
