@@ -290,7 +290,8 @@ impl Office {
     pub(super) async fn shown(&self, chat: &str, words: &str, times: usize) -> Result<String> {
         let what = format!("{words:?} in {chat}, {times} times");
         self.until(&what, || {
-            let is_whole = |text: &String| !text.trim_end().ends_with(CURSOR);
+            // Where markup is open, the cursor stands inside of it.
+            let is_whole = |text: &String| !text.contains(CURSOR);
             let told = self.told(chat).into_iter().filter(is_whole);
             let told = told.filter(|text| text.contains(words));
             told.skip(times - 1).last()
