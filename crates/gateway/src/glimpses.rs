@@ -22,11 +22,14 @@ const REMEMBERED: usize = 4096;
 /// For so long they are gathered before they are written.
 const GATHERED: Duration = Duration::from_secs(1);
 
-/// How many may wait to be written. More than that in a second are only counted.
-const WAITING: usize = 20_000;
+/// How many may wait to be written. Where more come, the rest is only counted.
+const WAITING: usize = 4_000;
 
-/// How many are written in one piece, so that others get their turn with the store.
-const WRITTEN_AT_ONCE: usize = 1_000;
+/// How many are written in one piece.
+const WRITTEN_AT_ONCE: usize = 250;
+
+/// Between two pieces. Who floods us with what is not answered must not keep the store from those who are.
+const BREATH: Duration = Duration::from_millis(100);
 
 /// An event without a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,26 +140,39 @@ async fn keep_again_and_again(shared: Arc<Shared>) {
     loop {
         shared.glimpses.gathered.notified().await;
         shared.clock.sleep(GATHERED).await;
-        keep(&shared).await;
+        while let Left::Some = keep_some(&shared).await {
+            shared.clock.sleep(BREATH).await;
+        }
     }
 }
 
-/// Keeps what has been gathered. What the store does not take waits until the next time.
+/// Whether there is something left to be kept.
+enum Left {
+    Some,
+    /// Nothing, or nothing that the store takes before the next time.
+    Nothing,
+}
+
+/// Keeps all that has been gathered, at once. What the store does not take waits until the next time.
 pub(crate) async fn keep(shared: &Shared) {
+    while let Left::Some = keep_some(shared).await {}
+}
+
+async fn keep_some(shared: &Shared) -> Left {
     let _one_at_a_time = shared.glimpses.keeping.lock().await;
-    loop {
-        let rows: Vec<_> =
-            shared.glimpses.waiting().iter().take(WRITTEN_AT_ONCE).cloned().collect();
-        let many = rows.len();
-        if many == 0 {
-            return;
-        }
-        if let Err(error) = shared.store.keep_unanswered(rows).await {
-            return tracing::warn!(%error, many, "what was not answered is not kept yet");
-        }
-        // Only what is kept is let go: this may be cut off while it writes.
-        shared.glimpses.waiting().drain(..many);
+    let rows: Vec<_> = shared.glimpses.waiting().iter().take(WRITTEN_AT_ONCE).cloned().collect();
+    let many = rows.len();
+    if many == 0 {
+        return Left::Nothing;
     }
+    if let Err(error) = shared.store.keep_unanswered(rows).await {
+        tracing::warn!(%error, many, "what was not answered is not kept yet");
+        return Left::Nothing;
+    }
+    // Only what is kept is let go: this may be cut off while it writes.
+    let mut waiting = shared.glimpses.waiting();
+    waiting.drain(..many);
+    if waiting.is_empty() { Left::Nothing } else { Left::Some }
 }
 
 #[cfg(test)]
