@@ -354,7 +354,7 @@ fn platforms(shared: &Shared) -> String {
             AccountState::Connecting => "connecting".into(),
             AccountState::Connected => "connected".into(),
             AccountState::Waiting { reason } => format!("not connected: {reason}"),
-            AccountState::Deaf { reason } => format!("deaf, being connected anew: {reason}"),
+            AccountState::Deaf { reason } => format!("deaf: {reason}"),
             AccountState::Paused => "paused; `/platforms resume` lets it go on".into(),
             AccountState::Contested { problem, hint }
             | AccountState::Refused { problem, hint }

@@ -112,6 +112,8 @@ pub(crate) struct Care {
 struct Deafness {
     since: Mark,
     reason: String,
+    /// Which order was followed then: by another one it may be connected in another way.
+    order: u64,
     /// Whether the operator knows.
     told: bool,
 }
@@ -411,10 +413,32 @@ async fn crashed(
     Rest::For(record.backoff.next())
 }
 
-/// An account is heard: by its platform's own evidence, or because it gives none.
+/// An account is connected that gives no sign of life by itself. Where it was deaf before, it counts as that
+/// until somebody is heard: a connection proves nothing, and what was missed was only looked up.
+pub(crate) async fn connects(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
+    present(shared, account).await;
+    let reason = {
+        let mut deafness = account.care.deafness();
+        deafness.take_if(|deafness| deafness.order != account.tended());
+        deafness.as_ref().map(|deafness| deafness.reason.clone())
+    };
+    let Some(reason) = reason else { return };
+    account.becomes(AccountState::Deaf { reason: reason.clone() }, shared.clock.now());
+    let Some(long) = deaf_for(shared, account) else { return };
+    let (id, seconds) = (&account.id, long.as_secs());
+    let text = format!(
+        "`{id}` was connected but deaf for {seconds} s ({}). I made another connection; whether it is heard \
+         again shows when somebody writes there.",
+        talaria_render::literal(&reason)
+    );
+    alarm::tell(shared, id, text).await;
+}
+
+/// An account is heard, by its platform's own evidence.
 pub(crate) async fn hears(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
     present(shared, account).await;
     let Some(Deafness { since, reason, .. }) = account.care.deafness().take() else { return };
+    account.becomes(AccountState::Connected, shared.clock.now());
     let id = &account.id;
     let seconds = shared.clock.mark().since(since).as_secs();
     tracing::info!(account = %id, seconds, reason, "heard again, through another connection");
@@ -433,7 +457,8 @@ async fn deaf(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, since: Mark
     {
         let mut deafness = account.care.deafness();
         if deafness.is_none() {
-            *deafness = Some(Deafness { since, reason: reason.to_owned(), told: false });
+            let (reason, order) = (reason.to_owned(), account.tended());
+            *deafness = Some(Deafness { since, reason, order, told: false });
             return;
         }
     }
@@ -442,25 +467,24 @@ async fn deaf(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, since: Mark
 
 /// Another connection did not help, or could not be made.
 async fn still_deaf(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, why: &str) {
-    let is_news = || account.care.is_news(&format!("{} deaf", account.id), shared.clock.mark());
-    let Some(since) = ({
-        let mut deafness = account.care.deafness();
-        let deafness = deafness.as_mut().filter(|deafness| !deafness.told && is_news());
-        deafness.map(|deafness| {
-            deafness.told = true;
-            deafness.since
-        })
-    }) else {
-        return;
-    };
-    let id = &account.id;
-    let seconds = shared.clock.mark().since(since).as_secs();
+    let Some(long) = deaf_for(shared, account) else { return };
+    let (id, seconds) = (&account.id, long.as_secs());
     let text = format!(
         "`{id}` has been deaf for {seconds} s, and another connection did not help so far ({}). I keep \
          trying.",
         talaria_render::literal(why)
     );
     alarm::tell(shared, id, text).await;
+}
+
+/// How long an account has been deaf, if the operator has not been told, which they are from here on.
+fn deaf_for(shared: &Shared, account: &ConnectedAccount) -> Option<Duration> {
+    let now = shared.clock.mark();
+    let is_news = || account.care.is_news(&format!("{} deaf", account.id), now);
+    let mut deafness = account.care.deafness();
+    let deafness = deafness.as_mut().filter(|deafness| !deafness.told && is_news())?;
+    deafness.told = true;
+    Some(now.since(deafness.since))
 }
 
 /// An account cannot be reached. One that was deaf before has been told of.

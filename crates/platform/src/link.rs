@@ -62,8 +62,11 @@ pub type Arrivals = BoxStream<'static, Result<Arrival, LinkError>>;
 
 /// One item a platform hears.
 pub enum Arrival {
-    /// Events, which may be none.
+    /// Events that the platform brought, which may be none.
     Batch(Batch),
+    /// Events that we looked up on a platform that should have brought them. That they can be read does not
+    /// prove that it brings anything.
+    Found(Batch),
     /// Proof that the connection still works, although nothing happened.
     Alive,
 }

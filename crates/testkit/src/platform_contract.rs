@@ -319,8 +319,9 @@ impl Connection {
     async fn next(&mut self) -> Result<Batch, String> {
         loop {
             match self.arrivals.next().await {
-                Some(Ok(Arrival::Batch(batch))) if batch.events.is_empty() => {}
-                Some(Ok(Arrival::Batch(batch))) => return Ok(batch),
+                Some(Ok(Arrival::Batch(batch) | Arrival::Found(batch)))
+                    if batch.events.is_empty() => {}
+                Some(Ok(Arrival::Batch(batch) | Arrival::Found(batch))) => return Ok(batch),
                 Some(Ok(Arrival::Alive)) => {}
                 Some(Err(error)) => return Err(error.to_string()),
                 None => return Err("the stream ended".into()),

@@ -81,7 +81,7 @@ pub(crate) async fn carry(
             listen(shared, account, arrivals, (Redelivery::Sender, pulse), orders).await
         }
         Incoming::Nothing => {
-            supervise::hears(shared, account).await;
+            supervise::connects(shared, account).await;
             tokio::select! {
                 biased;
                 _ = orders.changed() => Over::Told,
@@ -108,14 +108,16 @@ async fn listen(
     orders: &mut watch::Receiver<Orders>,
 ) -> Over {
     if pulse == Pulse::Unknown {
-        supervise::hears(shared, account).await;
+        supervise::connects(shared, account).await;
     }
+    // For how long the platform has given no sign, without the time that we took to store something.
+    let mut quiet = Duration::ZERO;
     loop {
-        // From here on it is for the platform to give a sign: what came before is stored.
+        let since = shared.clock.mark();
         let silence = async {
             match pulse {
                 Pulse::Within(longest) => {
-                    shared.clock.sleep(longest).await;
+                    shared.clock.sleep(longest.saturating_sub(quiet)).await;
                     longest
                 }
                 Pulse::Unknown => std::future::pending().await,
@@ -132,21 +134,29 @@ async fn listen(
                 return Over::Lost(LinkError::Deaf { reason });
             }
         };
-        match arrival {
-            Some(Ok(arrival)) => {
-                account.hears(shared.clock.as_ref());
-                if let Arrival::Batch(batch) = arrival
-                    && let Err(error) = intake::admit(shared, account, batch).await
-                {
-                    tracing::warn!(account = %account.id, %error, "cannot take anything in");
-                    if redelivery == Redelivery::Reconnect {
-                        return Over::lost(error);
-                    }
-                }
-                supervise::hears(shared, account).await;
-            }
+        let (batch, is_sign) = match arrival {
+            Some(Ok(Arrival::Batch(batch))) => (Some(batch), true),
+            Some(Ok(Arrival::Found(batch))) => (Some(batch), false),
+            Some(Ok(Arrival::Alive)) => (None, true),
             Some(Err(error)) => return Over::Lost(error),
             None => return Over::lost("the platform ended the connection"),
+        };
+        if is_sign {
+            account.hears(shared.clock.as_ref());
+            quiet = Duration::ZERO;
+        } else {
+            quiet += shared.clock.mark().since(since);
+        }
+        if let Some(batch) = batch
+            && let Err(error) = intake::admit(shared, account, batch).await
+        {
+            tracing::warn!(account = %account.id, %error, "cannot take anything in");
+            if redelivery == Redelivery::Reconnect {
+                return Over::lost(error);
+            }
+        }
+        if is_sign {
+            supervise::hears(shared, account).await;
         }
     }
 }

@@ -91,7 +91,7 @@ pub enum AccountState {
         /// Why it does not work.
         reason: String,
     },
-    /// It was connected and not heard; another connection is being made.
+    /// It was connected and not heard. Another connection is being made, or is there and has proved nothing yet.
     Deaf {
         /// How that is known.
         reason: String,

@@ -187,6 +187,54 @@ fn what_the_platform_itself_says_of_its_backlog_is_enough() {
 }
 
 #[test]
+fn an_account_without_a_sign_of_life_counts_as_deaf_until_somebody_is_heard() {
+    let mut world = World::hearing(SIMPLE, Hears::Requests);
+    let other = world.add("other", SIMPLE);
+    let homes = vec![other.dm("operator")];
+    world.steward = Arc::new(Keeper { homes, ..Keeper::default() });
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "before");
+        life.texts("home", 1).await;
+        life.vendor.ends_with(LinkError::Deaf { reason: "nothing comes back".into() });
+        life.until("another connection", |vendor| connections(vendor) == 2).await;
+        life.quiet().await;
+        life.pass_seconds(3 * 60 * 60).await;
+        assert!(matches!(life.account().state, AccountState::Deaf { .. }), "{:?}", life.account());
+        let told = other.texts("operator");
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("`main` was connected but deaf for"), "{told:?}");
+        assert!(told[0].contains("shows when somebody writes there"), "{told:?}");
+        life.vendor.say("alice", "home", "after");
+        assert_eq!(life.texts("home", 2).await[1], "echo: after");
+        life.quiet().await;
+        assert_eq!(life.account().state, AccountState::Connected);
+        assert!(other.texts("operator")[1].contains("went on from where I had stopped"));
+    });
+}
+
+#[test]
+fn what_was_deaf_is_not_when_it_is_set_up_in_another_way() {
+    let mut world = World::hearing(SIMPLE, Hears::Requests);
+    let plan = world.plan(&world.vendor());
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "before");
+        life.texts("home", 1).await;
+        life.vendor.ends_with(LinkError::Deaf { reason: "nothing comes back".into() });
+        life.until("another connection", |vendor| connections(vendor) == 2).await;
+        life.quiet().await;
+        assert!(matches!(life.account().state, AccountState::Deaf { .. }), "{:?}", life.account());
+        life.gateway.put_account(plan);
+        life.until("another connection", |vendor| connections(vendor) == 3).await;
+        life.quiet().await;
+        assert_eq!(
+            life.account().state,
+            AccountState::Connected,
+            "of these settings nothing is known"
+        );
+    });
+}
+
+#[test]
 fn who_cannot_be_told_elsewhere_is_not_told_on_the_account_that_is_deaf() {
     let mut world = World::hearing(SIMPLE, Hears::Poll);
     let homes = vec![world.vendor().dm("operator")];

@@ -15,7 +15,7 @@ use talaria_platform::{Ack, Batch, LinkError};
 
 use super::api::{ApiError, Body};
 use super::directory::Channel;
-use super::hearing::{Hearing, Sharing};
+use super::hearing::{Hearing, Way};
 use super::refusal::{is_about_the_token, link_error};
 use super::ts::Ts;
 use super::wire::MessageEvent;
@@ -241,7 +241,7 @@ impl Reading {
             if row.kind.is_empty() {
                 row.kind = "message".to_owned();
             }
-            events.extend(hearing.message(&row, workspace, Sharing::Own).await.events);
+            events.extend(hearing.message(&row, workspace, Way::Found).await.events);
             if events.len() == BATCH {
                 self.ready.push_back(std::mem::take(&mut events));
             }

@@ -44,6 +44,13 @@ impl Echoes {
         Self { chats, deliveries, awaited: Mutex::default() }
     }
 
+    /// Something of ours was found in the history: it was shown, and nobody brought it.
+    pub(super) fn found(&self, echo: Echo, now: Timestamp) {
+        if let Some(delivery) = echo.delivery {
+            self.deliveries.put(delivery, echo.ts, now, KEPT);
+        }
+    }
+
     /// Something of ours came back.
     pub(super) fn came(&self, echo: Echo, now: Timestamp) {
         let mut awaited = self.awaited();
@@ -53,11 +60,9 @@ impl Echoes {
                 *awaited = None;
             }
             let newest = self.chats.get(&echo.chat, now).map_or(ts, |known| known.max(ts));
-            self.chats.put(echo.chat, newest, now, KEPT);
+            self.chats.put(echo.chat.clone(), newest, now, KEPT);
         }
-        if let Some(delivery) = echo.delivery {
-            self.deliveries.put(delivery, echo.ts, now, KEPT);
-        }
+        self.found(echo, now);
     }
 
     /// Slack confirmed a post. Only where posts have come back before, this one has to, and it may
@@ -121,6 +126,22 @@ mod tests {
         echoes.posted("D1", "3.000001", &clock);
         passes(100).await;
         assert!(!echoes.is_overdue(clock.mark()), "it came back before it was confirmed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_found_in_the_history_has_not_come_back() {
+        let echoes = Echoes::new();
+        let clock = FakeClock::starting(Timestamp::from_millis(0));
+        echoes.found(echo("1.000001", Some("s/1.0")), clock.now());
+        assert_eq!(echoes.of("s/1.0", clock.now()).as_deref(), Some("1.000001"), "it was shown");
+        echoes.posted("D1", "2.000001", &clock);
+        clock.sleep(OVERDUE).await;
+        assert!(!echoes.is_overdue(clock.mark()), "nobody may be subscribed to that chat");
+        echoes.came(echo("2.000001", None), clock.now());
+        echoes.posted("D1", "3.000001", &clock);
+        echoes.found(echo("3.000001", None), clock.now());
+        clock.sleep(OVERDUE).await;
+        assert!(echoes.is_overdue(clock.mark()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -71,7 +71,16 @@ impl Brought {
     }
 }
 
-/// Which side of a chat's life a message comes from.
+/// How a message comes to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Slack brings it, and says who is in the chat.
+    Brought(Sharing),
+    /// It is read from the history, which says nothing of that.
+    Found,
+}
+
+/// Who is in a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sharing {
     /// People of other workspaces are in the chat.
@@ -116,7 +125,7 @@ impl Hearing {
                 Ok(event) => {
                     let sharing =
                         if outer.is_ext_shared_channel { Sharing::Shared } else { Sharing::Own };
-                    self.message(&event, workspace, sharing).await
+                    self.message(&event, workspace, Way::Brought(sharing)).await
                 }
                 Err(_) => self.skip("a message", &Senseless::Wrong("shape")),
             },
@@ -149,11 +158,15 @@ impl Hearing {
         &self,
         event: &MessageEvent,
         workspace: &Workspace,
-        sharing: Sharing,
+        way: Way,
     ) -> Brought {
         if let Some(chat) = &event.channel {
             self.workspaces.learn(chat, workspace);
         }
+        let sharing = match way {
+            Way::Brought(sharing) => sharing,
+            Way::Found => Sharing::Own,
+        };
         let scene = self.scene_of(event, workspace, sharing).await;
         let heard = match decode::message(event, &scene) {
             Ok(heard) => heard,
@@ -165,7 +178,10 @@ impl Hearing {
                 if let Some(thread) = &event.thread_ts {
                     self.threads.spoke(&echo.chat, thread);
                 }
-                self.echoes.came(echo, self.clock.now());
+                match way {
+                    Way::Brought(_) => self.echoes.came(echo, self.clock.now()),
+                    Way::Found => self.echoes.found(echo, self.clock.now()),
+                }
                 return Brought::default();
             }
             Heard::Nothing => return Brought::default(),

@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 use serde_json::json;
 use talaria_model::{Inbound, Secret};
 use talaria_platform::{Ack, Arrival, Arrivals, Batch, Incoming, LinkError, Surface, Verdict};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::catch_up::CatchUp;
 use super::decode::Senseless;
@@ -51,65 +51,78 @@ struct Door {
     secret: Secret,
     vestibule: Vestibule,
     heard: mpsc::Sender<Item>,
+    /// Told of every request that is Slack's, whatever comes of it.
+    reached: Arc<Notify>,
 }
 
 /// What is heard through requests.
 pub(super) fn incoming(hearing: Arc<Hearing>, secret: Secret, hours: u32) -> Incoming {
     let (heard, waiting) = mpsc::channel(WAITING);
     let vestibule = Vestibule::new(LARGEST, UNPROVEN);
-    let door = Arc::new(Door { hearing: hearing.clone(), secret, vestibule, heard });
+    let reached = Arc::new(Notify::new());
+    let catching = CatchUp::new(hearing.clone(), hours);
+    let listening = Listening {
+        hearing: hearing.clone(),
+        waiting,
+        reached: reached.clone(),
+        catching,
+        began: false,
+    };
+    let door = Arc::new(Door { hearing, secret, vestibule, heard, reached });
     let routes = Router::new().fallback(receive).with_state(door);
-    Incoming::Served { on: Surface::Webhook, routes, arrivals: arrivals(hearing, waiting, hours) }
+    Incoming::Served { on: Surface::Webhook, routes, arrivals: listening.arrivals() }
 }
 
-fn arrivals(hearing: Arc<Hearing>, waiting: mpsc::Receiver<Item>, hours: u32) -> Arrivals {
-    struct Listening {
-        hearing: Arc<Hearing>,
-        waiting: mpsc::Receiver<Item>,
-        catching: CatchUp,
-        began: bool,
+struct Listening {
+    hearing: Arc<Hearing>,
+    waiting: mpsc::Receiver<Item>,
+    reached: Arc<Notify>,
+    catching: CatchUp,
+    began: bool,
+}
+
+impl Listening {
+    fn arrivals(self) -> Arrivals {
+        stream::unfold(Some(self), |listening| async {
+            let mut listening = listening?;
+            match listening.arrival().await {
+                Ok(arrival) => Some((Ok(arrival), Some(listening))),
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+        .boxed()
     }
-    impl Listening {
-        async fn arrival(&mut self) -> Result<Arrival, LinkError> {
-            if !std::mem::replace(&mut self.began, true) {
-                self.hearing.echoes.forgive();
-                let position = &self.hearing.position;
-                match position.seen() {
-                    Some(_) => self.catching.begin(),
-                    None => position.advance(Ts::at(self.hearing.now())),
+
+    async fn arrival(&mut self) -> Result<Arrival, LinkError> {
+        if !std::mem::replace(&mut self.began, true) {
+            self.hearing.echoes.forgive();
+            let position = &self.hearing.position;
+            match position.seen() {
+                Some(_) => self.catching.begin(),
+                None => position.advance(Ts::at(self.hearing.now())),
+            }
+            let cursor = position.cursor();
+            let batch = Batch { events: Vec::new(), cursor, ack: Ack::unneeded() };
+            return Ok(Arrival::Found(batch));
+        }
+        tokio::select! {
+            biased;
+            item = self.waiting.recv() => match item {
+                Some(Item::Batch(batch)) => Ok(Arrival::Batch(batch)),
+                Some(Item::News(News::Revoked(reason))) => {
+                    Err(LinkError::Unauthorized { reason })
                 }
-                let cursor = position.cursor();
-                let batch = Batch { events: Vec::new(), cursor, ack: Ack::unneeded() };
-                return Ok(Arrival::Batch(batch));
-            }
-            tokio::select! {
-                biased;
-                item = self.waiting.recv() => match item {
-                    Some(Item::Batch(batch)) => Ok(Arrival::Batch(batch)),
-                    Some(Item::News(News::Revoked(reason))) => {
-                        Err(LinkError::Unauthorized { reason })
-                    }
-                    Some(Item::News(News::Missed)) => {
-                        self.catching.begin();
-                        Ok(Arrival::Alive)
-                    }
-                    None => Err(LinkError::Lost { reason: "the routes are gone".into() }),
-                },
-                batch = self.catching.next() => batch.map(Arrival::Batch),
-                () = no_echo(&self.hearing) => Err(LinkError::Deaf { reason: NO_ECHO.into() }),
-            }
+                Some(Item::News(News::Missed)) => {
+                    self.catching.begin();
+                    Ok(Arrival::Alive)
+                }
+                None => Err(LinkError::Lost { reason: "the routes are gone".into() }),
+            },
+            () = self.reached.notified() => Ok(Arrival::Alive),
+            batch = self.catching.next() => batch.map(Arrival::Found),
+            () = no_echo(&self.hearing) => Err(LinkError::Deaf { reason: NO_ECHO.into() }),
         }
     }
-    let catching = CatchUp::new(hearing.clone(), hours);
-    let listening = Listening { hearing, waiting, catching, began: false };
-    stream::unfold(Some(listening), |listening| async {
-        let mut listening = listening?;
-        match listening.arrival().await {
-            Ok(arrival) => Some((Ok(arrival), Some(listening))),
-            Err(error) => Some((Err(error), None)),
-        }
-    })
-    .boxed()
 }
 
 /// Completes when a post of ours should have come back and did not.
@@ -137,6 +150,7 @@ async fn receive(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) 
     if claim.verify(&door.secret, &body) == signature::Verdict::Forged {
         return StatusCode::UNAUTHORIZED.into_response();
     }
+    door.reached.notify_one();
     let Ok(body) = std::str::from_utf8(&body) else { return door.skip("a request") };
     let kind = text("content-type").unwrap_or_default();
     if kind.starts_with("application/x-www-form-urlencoded") {

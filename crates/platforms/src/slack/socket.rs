@@ -285,7 +285,7 @@ impl Listening {
                 }
                 Happening::Opened(Ok(opened)) => self.opened(*opened)?,
                 Happening::Opened(Err(error)) => self.not_opened(error)?,
-                Happening::Missed(batch) => return Ok(Arrival::Batch(batch?)),
+                Happening::Missed(batch) => return Ok(Arrival::Found(batch?)),
                 Happening::Acked(acks) => self.acknowledge(acks).await?,
                 Happening::Recheck => {
                     self.company = Company::Checking;

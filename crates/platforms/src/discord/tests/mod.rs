@@ -152,7 +152,7 @@ impl Bench {
         let next = async {
             loop {
                 match self.arrivals.next().await {
-                    Some(Ok(Arrival::Batch(batch))) => {
+                    Some(Ok(Arrival::Batch(batch) | Arrival::Found(batch))) => {
                         self.cursor = batch.cursor.clone();
                         if !batch.events.is_empty() {
                             return Ok(batch);

@@ -19,12 +19,13 @@ use talaria_testkit::platform_contract::{
     Forged, PlatformHarness, Said, Shown, Spot, Told, Trouble, Whose,
 };
 use talaria_testkit::scripted::{Fault, Reply};
+use talaria_testkit::within;
 use tower::ServiceExt;
 
 use super::super::Slack;
 use super::by_socket::{echoed, hasty, is_ping, said_in};
 use super::vendor::{SECRET, Vendor, event, said};
-use super::{Bench, Lent, at, commit, connect, message_of, post};
+use super::{Bench, Lent, PATIENCE, at, commit, connect, message_of, post};
 
 /// Slack, sending requests.
 struct Sending {
@@ -349,7 +350,7 @@ async fn an_address_that_no_request_reaches_is_noticed_by_our_own_posts() {
     let (clock, lent) = hasty(is_ping);
     let mut bench = connect(vendor, settings, lent).await;
     let to = at("D1", ChatKind::Dm, None);
-    let Some(Ok(Arrival::Batch(beginning))) = bench.arrivals.next().await else { panic!("begins") };
+    let Some(Ok(Arrival::Found(beginning))) = bench.arrivals.next().await else { panic!("begins") };
     commit(beginning);
     // Nothing is known where nothing of ours has ever come back.
     let sent = bench.outgoing.send(&post(to.clone(), 1, "hello")).await.unwrap();
@@ -358,6 +359,8 @@ async fn an_address_that_no_request_reaches_is_noticed_by_our_own_posts() {
     echo["event"]["ts"] = json!(sent.message.unwrap());
     let brought = signed(JSON, &echo.to_string(), SECRET, now());
     assert_eq!(bench.ask(brought).await.0, StatusCode::OK);
+    let arrival = bench.arrivals.next().await;
+    assert!(matches!(arrival, Some(Ok(Arrival::Alive))), "that Slack reaches us is told");
     bench.outgoing.send(&post(to, 2, "is anybody there?")).await.unwrap();
     clock.ahead.store(140_000, Ordering::Relaxed);
     let spoken = signed(JSON, &said(2, "not yet").to_string(), SECRET, now());
@@ -368,4 +371,32 @@ async fn an_address_that_no_request_reaches_is_noticed_by_our_own_posts() {
     let end = bench.end().await;
     assert!(matches!(end, LinkError::Deaf { .. }), "{end}");
     assert!(end.to_string().contains("did not come back"), "{end}");
+}
+
+#[tokio::test]
+async fn who_does_not_know_the_secret_proves_nothing_and_neither_does_what_is_looked_up() {
+    let vendor = Vendor::open().await;
+    let settings = vendor.request_settings();
+    let mut bench = connect(vendor, settings, Lent::default()).await;
+    let Some(Ok(Arrival::Found(beginning))) = bench.arrivals.next().await else { panic!("begins") };
+    commit(beginning);
+    let forged = signed(JSON, &said(1, "hi").to_string(), "guess", now());
+    assert_eq!(bench.ask(forged).await.0, StatusCode::UNAUTHORIZED);
+    assert!(bench.arrivals.next().now_or_never().is_none());
+    bench.vendor.world.write("D1", &format!("{}.000000", now() - 5), None, "U1", "left out");
+    let limited = json!({ "type": "app_rate_limited", "team_id": "T1", "minute_rate_limited": 1 });
+    let limited = signed(JSON, &limited.to_string(), SECRET, now());
+    assert_eq!(bench.ask(limited).await.0, StatusCode::OK);
+    let looked_up = async {
+        loop {
+            match bench.arrivals.next().await {
+                Some(Ok(Arrival::Found(batch))) if !batch.events.is_empty() => break batch,
+                Some(Ok(Arrival::Found(batch))) => commit(batch),
+                Some(Ok(Arrival::Alive)) => {}
+                other => panic!("{:?}", other.map(|other| other.map(|_| ()))),
+            }
+        }
+    };
+    let batch = within(PATIENCE, "what was left out", looked_up).await;
+    assert_eq!(message_of(&batch.events[0]).text, "left out");
 }

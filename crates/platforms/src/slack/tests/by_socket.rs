@@ -362,7 +362,7 @@ impl Bench {
             loop {
                 match self.arrivals.next().await {
                     Some(Ok(Arrival::Alive)) => break,
-                    Some(Ok(Arrival::Batch(batch))) => commit(batch),
+                    Some(Ok(Arrival::Batch(batch) | Arrival::Found(batch))) => commit(batch),
                     other => panic!("{:?}", other.map(|other| other.map(|_| ()))),
                 }
             }

@@ -115,7 +115,7 @@ async fn the_position_stays_until_everything_is_read_although_new_things_happen(
     let newest = Some(Cursor(json!({ "seen": newest(&all) }).to_string()));
     let released = async {
         while let Some(Ok(arrival)) = bench.arrivals.next().await {
-            let Arrival::Batch(batch) = arrival else { continue };
+            let (Arrival::Batch(batch) | Arrival::Found(batch)) = arrival else { continue };
             let cursor = batch.cursor.clone();
             commit(batch);
             if cursor != before {

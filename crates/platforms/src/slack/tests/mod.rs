@@ -110,8 +110,12 @@ impl Bench {
         let next = async {
             loop {
                 match self.arrivals.next().await.expect("the stream says why it ends") {
-                    Ok(Arrival::Batch(batch)) if batch.events.is_empty() => commit(batch),
-                    Ok(Arrival::Batch(batch)) => return Ok(batch),
+                    Ok(Arrival::Batch(batch) | Arrival::Found(batch))
+                        if batch.events.is_empty() =>
+                    {
+                        commit(batch);
+                    }
+                    Ok(Arrival::Batch(batch) | Arrival::Found(batch)) => return Ok(batch),
                     Ok(Arrival::Alive) => {}
                     Err(error) => return Err(error),
                 }

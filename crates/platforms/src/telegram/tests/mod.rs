@@ -82,6 +82,7 @@ impl Bench {
     async fn batch(&mut self) -> Batch {
         match self.arrival().await {
             Ok(Arrival::Batch(batch)) => batch,
+            Ok(Arrival::Found(_)) => panic!("polls bring everything"),
             Ok(Arrival::Alive) => panic!("a sign of life and no batch"),
             Err(error) => panic!("{error}"),
         }
