@@ -39,6 +39,8 @@ pub(crate) enum Doing {
     Nothing,
     /// It sends the body of its request.
     Asking,
+    /// Nobody has looked yet whether there is a request. It is not known to do nothing, so nobody takes its place.
+    Unknown,
     /// It is being answered; nobody takes its place.
     Answered,
 }
@@ -83,12 +85,12 @@ impl Places {
             match held.dismiss_one(|holder| !has_share || holder.peer == peer) {
                 Dismissed::One => {}
                 Dismissed::Nobody if has_share => return Taking::Away,
-                Dismissed::Nobody => return Taking::Wait,
+                Dismissed::Nobody | Dismissed::NobodyYet => return Taking::Wait,
             }
         }
         let since = held.moment();
         let leave = Arc::new(Notify::new());
-        let holder = Holder { peer, doing: Doing::Nothing, since, leave: leave.clone() };
+        let holder = Holder { peer, doing: Doing::Unknown, since, leave: leave.clone() };
         held.places.insert(since, holder);
         Taking::Taken(Place { places: self.clone(), number: since, leave })
     }
@@ -111,21 +113,27 @@ impl Held {
     fn dismiss_one(&mut self, among: impl Fn(&Holder) -> bool) -> Dismissed {
         let movable = self.places.iter().filter(|(_, it)| it.doing < Doing::Answered && among(it));
         let least = movable.min_by_key(|(_, holder)| (holder.doing, holder.since));
-        match least.map(|(number, _)| *number).and_then(|number| self.places.remove(&number)) {
-            None => Dismissed::Nobody,
-            Some(holder) => {
-                self.leaving += 1;
-                holder.leave.notify_one();
-                Dismissed::One
-            }
+        let Some((number, doing)) = least.map(|(number, holder)| (*number, holder.doing)) else {
+            return Dismissed::Nobody;
+        };
+        if doing == Doing::Unknown {
+            return Dismissed::NobodyYet;
         }
+        if let Some(holder) = self.places.remove(&number) {
+            self.leaving += 1;
+            holder.leave.notify_one();
+        }
+        Dismissed::One
     }
 }
 
 /// Who was told to leave.
 enum Dismissed {
     One,
+    /// All are being answered.
     Nobody,
+    /// Some have not been looked at, which is a matter of moments.
+    NobodyYet,
 }
 
 /// The right to one connection. Given back when it is dropped.
@@ -143,6 +151,17 @@ impl Place {
         (holder.doing, holder.since) = (doing, since);
         drop(held);
         self.places.changed.notify_one();
+    }
+
+    /// It was looked whether there is a request; if there was none, it does nothing.
+    pub(crate) fn is_known(&self) {
+        let mut held = self.places.lock();
+        let Some(holder) = held.places.get_mut(&self.number) else { return };
+        if holder.doing == Doing::Unknown {
+            holder.doing = Doing::Nothing;
+            drop(held);
+            self.places.changed.notify_one();
+        }
     }
 
     /// Completes when somebody else needs the place more.
@@ -167,11 +186,17 @@ mod tests {
     use super::*;
     use futures::FutureExt;
 
-    fn taken(places: &Arc<Places>, peer: Option<Peer>) -> Place {
+    fn unseen(places: &Arc<Places>, peer: Option<Peer>) -> Place {
         match places.try_take(peer) {
             Taking::Taken(place) => place,
             Taking::Wait | Taking::Away => panic!("there is room"),
         }
+    }
+
+    fn taken(places: &Arc<Places>, peer: Option<Peer>) -> Place {
+        let place = unseen(places, peer);
+        place.is_known();
+        place
     }
 
     /// Which of the holders was told to leave when one more came.
@@ -200,6 +225,23 @@ mod tests {
             (&[&[Asking, Answered], &[Answered]], None),
         ] {
             assert_eq!(dismissed(holders), expected, "{holders:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_leaves_before_it_was_looked_what_they_want() {
+        let greedy = Some(Peer::of([192, 0, 2, 1].into()));
+        for (room, each) in [(2, 2), (4, 2)] {
+            let places = Places::new(room, each);
+            let [first, second] = [unseen(&places, greedy), unseen(&places, greedy)];
+            assert!(matches!(places.try_take(greedy), Taking::Wait));
+            first.does(Doing::Answered);
+            first.is_known();
+            assert!(matches!(places.try_take(greedy), Taking::Wait), "what is known stays known");
+            second.is_known();
+            unseen(&places, greedy);
+            assert!(second.taken().now_or_never().is_some());
+            assert!(first.taken().now_or_never().is_none());
         }
     }
 

@@ -65,6 +65,10 @@ impl Default for Limits {
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 64 * 1024;
 
+/// After so many turns of the runtime a connection that has sent something is known to have done so. In one of
+/// them another thread may be the one that looks.
+const LOOKS: usize = 2;
+
 /// Where a connection comes from.
 pub(crate) trait Origin {
     /// Whose limits it counts for. Processes of this user have none.
@@ -156,13 +160,24 @@ where
         .header_read_timeout(limits.head)
         .max_buf_size(LONGEST_HEAD)
         .serve_connection(stream, answering);
+    // A new connection has nothing to read before the runtime has looked for it, which it does for those who
+    // wait like this. One that was closed before that would have been closed in the middle of its request.
+    let looked = async {
+        for _ in 0..LOOKS {
+            tokio::task::yield_now().await;
+        }
+        place.is_known();
+        std::future::pending::<Infallible>().await
+    };
     tokio::select! {
+        biased;
         served = served => {
             if let Err(error) = served {
                 tracing::debug!(%error, "a connection ended");
             }
         }
         () = place.taken() => tracing::debug!("a connection gave its place to another"),
+        never = looked => match never {},
     }
 }
 

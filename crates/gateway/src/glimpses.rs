@@ -20,10 +20,10 @@ use crate::shared::Shared;
 const REMEMBERED: usize = 4096;
 
 /// For so long they are gathered before they are written.
-const GATHERED: Duration = Duration::from_secs(1);
+const GATHERED: Duration = Duration::from_millis(500);
 
 /// How many may wait to be written. Where more come, the rest is only counted.
-const WAITING: usize = 4_000;
+const WAITING: usize = 2_000;
 
 /// How many are written in one piece.
 const WRITTEN_AT_ONCE: usize = 250;

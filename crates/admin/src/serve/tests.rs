@@ -25,11 +25,18 @@ fn routes() -> Router {
     let flood = || stream::repeat(Ok::<_, Infallible>(Bytes::from_static(&[0; 64 * 1024])));
     Router::new()
         .route("/", get(|| async { "here" }))
+        .route("/soon", get(soon))
         .route("/panics", get(async || -> &'static str { panic!("planted") }))
         .route("/endless", get(async move || Body::from_stream(endless())))
         .route("/flood", get(async move || Body::from_stream(flood())))
         .route("/count", post(|body: Bytes| async move { body.len().to_string() }))
         .route("/known", post(count_of_somebody_known))
+}
+
+/// Is not answered the first time that somebody looks.
+async fn soon() -> &'static str {
+    tokio::task::yield_now().await;
+    "here"
 }
 
 async fn count_of_somebody_known(Extension(hurry): Extension<Hurry>, body: Body) -> String {
@@ -122,6 +129,25 @@ async fn idle_connections_do_not_keep_an_honest_client_out() {
         assert_eq!(ended(&mut idle[0]).await, b"", "the oldest one gave its place up");
     })
     .await;
+}
+
+#[tokio::test]
+async fn whoever_has_asked_is_not_turned_out_unread_by_those_who_come_next() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // All of them are at the door when it opens.
+    let mut honest = connected(address, b"GET /soon HTTP/1.1\r\nhost: talaria\r\n\r\n").await;
+    let mut idle = Vec::new();
+    for _ in 0..LIMITS.connections * 4 {
+        idle.push(connected(address, b"").await);
+    }
+    let answered = async {
+        tokio::select! {
+            () = hear(&mut honest, "here") => {}
+            never = serve(listener, routes(), Arc::new(SystemClock), LIMITS) => match never {},
+        }
+    };
+    tokio::time::timeout(HANGS, answered).await.expect("it hangs");
 }
 
 #[tokio::test]

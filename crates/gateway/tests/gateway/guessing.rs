@@ -1,10 +1,12 @@
 //! Thousands of guesses at pairing codes, by ever new names: nobody gets in, little is said and written
 //! down, and people are answered meanwhile. The book itself stands a million (`session::pairing`).
 
+use std::time::Duration;
+
 use talaria_gateway::Paired;
 use talaria_model::{AccountId, SenderId};
 use talaria_session::{Access, PairWish, Reach, Strangers};
-use talaria_store::Store;
+use talaria_store::{Clue, Store};
 
 use crate::world::{SIMPLE, World};
 
@@ -52,5 +54,37 @@ fn thousands_of_guesses_let_nobody_in_and_nobody_waits_for_them() {
         let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
         life.vendor.say("ann", "ann", code.expose());
         assert_eq!(life.texts("ann", 1).await[0], "Paired! You are let in; say what you need.");
+    });
+}
+
+#[test]
+fn a_flood_of_strangers_is_kept_in_short_little_by_little_and_none_of_it_is_forgotten() {
+    const WRITTEN_DOWN: usize = 1_000;
+    const IN_SHORT: usize = 1_500;
+    let mut world = World::new(SIMPLE);
+    world.accounts[0].1 =
+        Access { strangers: Strangers::Ignore, ..Access::only([SenderId::literal("alice")]) };
+    world.live(async |life| {
+        let said: Vec<_> = (0..WRITTEN_DOWN + IN_SHORT)
+            .map(|number| life.vendor.say("eve", "eve", &guess(number)))
+            .collect();
+        life.until("it is heard", |vendor| vendor.is_heard()).await;
+        let kept = async || {
+            let mut kept = 0;
+            for event in &said[WRITTEN_DOWN..] {
+                let clue = Clue::Id(event.as_str().to_owned());
+                kept += life.disk.unanswered(&clue, 1).await.expect("reads").len();
+            }
+            kept
+        };
+        let mut steps = Vec::new();
+        while kept().await < IN_SHORT {
+            let before = kept().await;
+            life.pass(Duration::from_millis(50)).await;
+            steps.push(kept().await - before);
+            assert!(steps.len() < 100, "the rest is never kept: {steps:?}");
+        }
+        let most = steps.iter().max().copied().unwrap_or_default();
+        assert!(most <= 250, "so many at once keep the store from others: {steps:?}");
     });
 }
