@@ -22,6 +22,10 @@ use crate::{platform, shell, sim};
 /// Names the bug that is switched on.
 const SWITCH: &str = "TALARIA_PLANTED";
 
+/// Where the crates are in the tree with the bugs. Cargo tells crates apart by their place in a workspace, and
+/// would take those of the tree for the same as ours.
+const FOLDER: &str = "planted";
+
 /// How many seeds are looked through for each, after every point to die at.
 const SEEDS: &str = "4000";
 
@@ -78,21 +82,20 @@ fn hunt(root: &Path, hunters: &[Hunter]) -> Result<()> {
     if hunters.contains(&Hunter::Platforms) {
         platform::rehearse(&mut files)?;
     }
-    // Beside what else is built, so that it is kept as long. Not among it: cargo could not tell a crate of
-    // the tree from the same one of the workspace.
-    let folder = sim::target(root).join("planted");
-    let tree = folder.join("tree");
-    write(&tree, &files)?;
+    // Built among what else is, whose dependencies need not be built twice.
+    let target = sim::target(root);
+    let tree = target.join("planted");
+    write(&tree, &moved(files)?)?;
     for hunter in hunters {
         let names: Vec<&str> =
             bugs[hunter.folder()].iter().map(|(name, _)| name.as_str()).collect();
         match hunter {
             Hunter::Simulator => {
-                let binary = sim::build(&tree, &folder.join("target"))?;
+                let binary = sim::build(&tree, &target)?;
                 go_through(&names, |bug| simulated(&binary, bug))?;
             }
             Hunter::Platforms => {
-                let binary = tests(&tree, &folder.join("target"))?;
+                let binary = tests(&tree, &target)?;
                 go_through(&names, |bug| tested(&binary, &tree, bug))?;
             }
         }
@@ -151,7 +154,7 @@ fn simulated(binary: &Path, bug: Option<&str>) -> Result<Caught> {
 /// The tests of one platform, or of all where there is no bug.
 fn tested(binary: &Path, tree: &Path, bug: Option<&str>) -> Result<Caught> {
     let mut command = Command::new(binary);
-    command.current_dir(tree.join("crates/platforms"));
+    command.current_dir(tree.join(FOLDER).join("crates/platforms"));
     match bug.and_then(|bug| bug.split_once('-')) {
         Some((platform, _)) => drop(command.arg(format!("{platform}::"))),
         // What is only laid out passes nothing.
@@ -212,6 +215,25 @@ fn planted(root: &Path, patches: &[(String, String)]) -> Result<BTreeMap<PathBuf
         apply(patch, &mut files).with_context(|| format!("{name}.patch does not apply"))?;
     }
     Ok(files)
+}
+
+/// The same files with every crate in another place. What cargo looks for at the top stays there.
+fn moved(files: BTreeMap<PathBuf, Vec<u8>>) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut moved = BTreeMap::new();
+    for (path, bytes) in files {
+        if path == Path::new("Cargo.toml") {
+            let mut text = String::from_utf8(bytes)?;
+            for folder in ["crates", "fuzz", "xtask"] {
+                text = text.replace(&format!("\"{folder}"), &format!("\"{FOLDER}/{folder}"));
+            }
+            moved.insert(path, text.into_bytes());
+        } else if path == Path::new("Cargo.lock") || path.starts_with(".cargo") {
+            moved.insert(path, bytes);
+        } else {
+            moved.insert(Path::new(FOLDER).join(path), bytes);
+        }
+    }
+    Ok(moved)
 }
 
 /// Applies a unified diff. A hunk goes where its old lines are, wherever that is, if that is one place.

@@ -20,7 +20,8 @@ use super::Outcome;
 /// How long one part of a start may take: a long journal is read again first.
 const LONGEST_STEP: Duration = Duration::from_secs(300);
 
-pub(super) const STOPPED_BY: &str = "`sc stop` with the service's name ends it";
+pub(super) const STOPPED_BY: &str = "`sc stop` with the service's name asks it once more; where it hangs, \
+     `taskkill /f /pid` with that number ends the process, and Windows may start another";
 
 /// What this process is asked to run as a service.
 struct Errand {
