@@ -230,7 +230,15 @@ pub(crate) async fn prepare(
             .hint("correct it, or remove it and say /sethome again")
     })?;
     let paused = PausedAccounts::open(home)?;
-    let butler = Arc::new(Butler::new(&config, homes, paused, switchboard.clone(), clock.clone()));
+    let butler = Butler::new(
+        &config,
+        homes,
+        paused,
+        switchboard.clone(),
+        clock.clone(),
+        equipment.discretion.clone(),
+    );
+    let butler = Arc::new(butler);
     let hooks = Arc::new(Hooks::open(&home.hooks(), crate::hooks::EVENTS, clock.clone()));
     let instruments = Arc::new(Instruments::open(home, &config, hooks.clone(), &clock)?);
     Ok(Prepared {

@@ -1,5 +1,6 @@
 //! The process around the gateway, for those who speak to it from a chat.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
@@ -17,6 +18,7 @@ use talaria_session::Pause;
 use tokio::sync::Semaphore;
 
 use crate::desk::{Desk, NoRestart};
+use crate::discretion::Discretion;
 use crate::homes::Homes;
 use crate::paused::PausedAccounts;
 use crate::quick::{self, Job};
@@ -35,6 +37,7 @@ pub(crate) struct Butler {
     programs: BTreeMap<String, Vec<String>>,
     running: Semaphore,
     clock: Arc<dyn Clock>,
+    discretion: Arc<Discretion>,
     desk: OnceLock<Weak<Desk>>,
 }
 
@@ -45,6 +48,7 @@ impl Butler {
         paused: PausedAccounts,
         models: Arc<Switchboard>,
         clock: Arc<dyn Clock>,
+        discretion: Arc<Discretion>,
     ) -> Self {
         let programs = config.quick_commands.iter().filter_map(|(name, quick)| match quick {
             QuickSettings::Alias { .. } => None,
@@ -65,6 +69,7 @@ impl Butler {
             programs: programs.collect(),
             running: Semaphore::new(PROGRAMS),
             clock,
+            discretion,
             desk: OnceLock::new(),
         }
     }
@@ -153,12 +158,8 @@ impl Steward for Butler {
         })
     }
 
-    fn discreet(&self, text: &str) -> String {
-        match self.desk() {
-            Ok(desk) => desk.redact(text),
-            // Nobody knows yet what is a secret.
-            Err(_) => "Something is wrong with an account; the log has the details.".to_owned(),
-        }
+    fn discreet<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.discretion.clean(text)
     }
 
     async fn reload(&self, by: &str) -> Result<String, String> {

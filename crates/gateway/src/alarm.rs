@@ -18,7 +18,7 @@ pub(crate) async fn tell(shared: &Arc<Shared>, about: &AccountId, text: String) 
         return;
     };
     // What a platform says of an error may repeat what it was given.
-    let text = shared.steward.discreet(&text);
+    let text = shared.steward.discreet(&text).into_owned();
     if let Err(error) = pairing::post(shared, home, text).await {
         tracing::warn!(account = %about, %error, "the operator cannot be told");
     }

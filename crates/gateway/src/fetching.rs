@@ -28,7 +28,7 @@ use crate::hearing::{self, Listens};
 use crate::shared::Shared;
 use crate::shares::{Shares, TooMany};
 use crate::tasks::{Panicked, calm};
-use crate::{denials, passing, scrutiny};
+use crate::{denials, discretion, passing, scrutiny};
 
 /// For how many messages of a conversation files are fetched at the same time.
 const AHEAD: usize = 4;
@@ -132,6 +132,8 @@ async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbo
             drop_row(&shared, seq, inbound, &why).await;
             return None;
         }
+        // Somebody who was asked may have written something else.
+        discretion::mend(&shared, &mut inbound);
         // What was decided is kept before the rest is fetched, so that nobody is asked twice for the sake of
         // a file; and what overtakes others waits for no file.
         write(&shared, seq, &inbound, None).await;
@@ -152,6 +154,7 @@ async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbo
         };
         let (around, ()) = tokio::join!(around, taken);
         around.put_into(&mut inbound);
+        discretion::mend(&shared, &mut inbound);
     }
     // What surrounds a message can be asked for again as long as its session has not heard of it. Only files
     // and what was said in them are worth waiting for the disk.

@@ -11,6 +11,7 @@ use talaria_store::{Admitted, Delivered, JournalState, StoreError};
 
 use crate::accounts::ConnectedAccount;
 use crate::denials::{self, Trace};
+use crate::discretion;
 use crate::door::{self, Knock};
 use crate::glimpses::Unwritten;
 use crate::passing;
@@ -176,6 +177,7 @@ fn judge(
         passing::unwritten(shared, &inbound, now, Unwritten::Misdirected(account.id.clone()));
         return (None, None, None);
     }
+    discretion::mend(shared, &mut inbound);
     let length = shorten(&mut inbound);
     let by = account.authority(&inbound);
     let mut knock = None;

@@ -18,6 +18,7 @@ mod delivery;
 mod denials;
 mod desk;
 mod destinations;
+mod discretion;
 mod door;
 mod drain;
 mod dump;

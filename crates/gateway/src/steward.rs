@@ -1,5 +1,7 @@
 //! The process around the gateway, as far as a conversation can ask something of it.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use talaria_agent::{Destination, Home};
 use talaria_model::{AccountId, Address};
@@ -32,7 +34,7 @@ pub trait Steward: Send + Sync {
     async fn keep_paused(&self, account: &AccountId, pause: Pause) -> Result<(), String>;
 
     /// A text without what must not be said: tokens and keys.
-    fn discreet(&self, text: &str) -> String;
+    fn discreet<'a>(&self, text: &'a str) -> Cow<'a, str>;
 
     /// Reads the configuration again, in somebody's name; says what came of it.
     async fn reload(&self, by: &str) -> Result<String, String>;
@@ -77,8 +79,8 @@ impl Steward for NoSteward {
         Ok(())
     }
 
-    fn discreet(&self, text: &str) -> String {
-        text.to_owned()
+    fn discreet<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        text.into()
     }
 
     async fn reload(&self, _: &str) -> Result<String, String> {

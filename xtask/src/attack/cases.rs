@@ -758,7 +758,7 @@ pub(super) const CASES: &[Case] = &[
             ],
         ),
     ),
-    case(121, "an export with secrets", Live(doors::no_secret_is_shown)),
+    case(121, "an export with secrets", Live(words::no_export_has_a_secret)),
     case(
         122,
         "control characters forge log lines",

@@ -574,7 +574,7 @@ fn memory(field: &Field) -> Result<u64> {
     Ok(kilobytes.unwrap_or_default() * 1024)
 }
 
-/// ATK-024, ATK-119, ATK-121: no secret is shown by any command, page, export or line of the log.
+/// ATK-024, ATK-119: no secret is shown by any command, page or line of the log.
 pub(super) fn no_secret_is_shown(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let mut seen = vec![("the log", field.output())];

@@ -46,6 +46,34 @@ pub(super) fn a_search_finds_nothing_of_others(field: &Field) -> BoxFuture<'_, R
     .boxed()
 }
 
+/// ATK-121: what somebody says is exported without a secret that is in it, and kept without it.
+pub(super) fn no_export_has_a_secret(field: &Field) -> BoxFuture<'_, Result<()>> {
+    async move {
+        let office = Office::open(&field.binary, BOTH).await?;
+        office.say("U1", &format!("remember {CANARY} and {WORK_SECRET} for me")).await?;
+        office.shown("D1", "I heard remember", 1).await?;
+        for arguments in [
+            &["sessions", "list", "--json"][..],
+            &["sessions", "export", "remember"],
+            &["sessions", "export", "remember", "--format", "markdown"],
+            &["sessions", "show", "remember"],
+        ] {
+            let printed = office.done(arguments).await?;
+            ensure!(printed.contains("remember"), "{arguments:?} shows nothing of it: {printed}");
+            for secret in [CANARY, WORK_SECRET] {
+                ensure!(!printed.contains(secret), "{arguments:?} has a secret: {printed}");
+            }
+        }
+        for file in ["state.db", "state.db-wal", "search.db", "search.db-wal"] {
+            let kept = std::fs::read(office.home.file(file)).unwrap_or_default();
+            let has = |secret: &str| kept.windows(secret.len()).any(|it| it == secret.as_bytes());
+            ensure!(!has(CANARY) && !has(WORK_SECRET), "{file} keeps a secret");
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
 /// ATK-086, ATK-087: nobody speaks under another's name, and a name is one line.
 pub(super) fn nobody_speaks_for_another(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {

@@ -1,6 +1,7 @@
 //! Messages to other chats than the one in which they are asked for: for whom, where, and what is known of
 //! them there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -61,8 +62,8 @@ impl Steward for Post {
     async fn keep_paused(&self, _: &AccountId, _: Pause) -> Result<(), String> {
         Ok(())
     }
-    fn discreet(&self, text: &str) -> String {
-        text.to_owned()
+    fn discreet<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        text.into()
     }
     async fn reload(&self, _: &str) -> Result<String, String> {
         Err("no".into())
