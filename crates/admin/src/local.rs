@@ -116,6 +116,7 @@ pub(crate) fn account_of(status: talaria_gateway::AccountStatus) -> api::Account
         AccountState::Connected => ("connected", None),
         AccountState::Waiting { reason } => ("waiting", Some(reason)),
         AccountState::Deaf { reason } => ("deaf", Some(reason)),
+        AccountState::Unproven { reason } => ("unproven", Some(reason)),
         AccountState::Paused => ("paused", None),
         AccountState::Contested { problem, hint } => {
             ("contested", Some(format!("{problem}; {hint}")))

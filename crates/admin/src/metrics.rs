@@ -177,7 +177,7 @@ fn accounts(page: &mut Page, gateway: &Gateway, now: Timestamp) {
                     AccountState::Connecting => "connecting",
                     AccountState::Connected => "connected",
                     AccountState::Waiting { .. } => "waiting",
-                    AccountState::Deaf { .. } => "deaf",
+                    AccountState::Deaf { .. } | AccountState::Unproven { .. } => "deaf",
                     AccountState::Paused => "paused",
                     AccountState::Contested { .. } => "contested",
                     AccountState::Refused { .. } => "refused",

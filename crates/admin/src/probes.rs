@@ -66,7 +66,9 @@ fn of_accounts(accounts: &[AccountStatus], now: Mark) -> Readiness {
         account.surface == Surface::Platform && account.state != AccountState::Paused
     };
     let mut wanted = accounts.iter().filter(is_wanted);
-    let serves = |account: &AccountStatus| !account.is_failing(now);
+    // Who waits for requests gets none while nobody is sent here.
+    let may_hear = |account: &AccountStatus| matches!(account.state, AccountState::Unproven { .. });
+    let serves = |account: &AccountStatus| !account.is_failing(now) || may_hear(account);
     if wanted.clone().next().is_some() && !wanted.any(serves) {
         Readiness::Unconnected
     } else if accounts.iter().any(|account| account.is_failing(now)) {
@@ -210,6 +212,9 @@ mod tests {
             (vec![own(), there(broken()), there(AccountState::Paused)], Unconnected, 503),
             (vec![own(), there(AccountState::Paused)], Ready, 200),
             (vec![account(Surface::Own, broken())], Degraded, 200),
+            // Nobody would be sent there any more, so that nothing could ever prove that it hears.
+            (vec![own(), there(AccountState::Unproven { reason: "deaf".into() })], Degraded, 200),
+            (vec![own(), there(AccountState::Deaf { reason: "deaf".into() })], Unconnected, 503),
             (vec![own(), mute(59)], Ready, 200),
             (vec![own(), mute(60)], Unconnected, 503),
             (vec![own(), mute(60), there(AccountState::Connected)], Degraded, 200),

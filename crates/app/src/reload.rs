@@ -293,7 +293,9 @@ fn described(state: &AccountState) -> String {
         AccountState::Connecting => "it does not answer".to_owned(),
         AccountState::Connected => "connected".to_owned(),
         AccountState::Paused => "paused".to_owned(),
-        AccountState::Waiting { reason } | AccountState::Deaf { reason } => reason.clone(),
+        AccountState::Waiting { reason }
+        | AccountState::Deaf { reason }
+        | AccountState::Unproven { reason } => reason.clone(),
         AccountState::Contested { problem, hint }
         | AccountState::Refused { problem, hint }
         | AccountState::Fatal { problem, hint } => format!("{problem}; {hint}"),

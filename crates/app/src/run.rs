@@ -281,7 +281,9 @@ fn failing(accounts: &[AccountStatus], desk: &Desk) -> Vec<String> {
         let problem = match &account.state {
             AccountState::Connected | AccountState::Paused => return None,
             AccountState::Connecting => "connecting".to_owned(),
-            AccountState::Waiting { reason } | AccountState::Deaf { reason } => reason.clone(),
+            AccountState::Waiting { reason }
+            | AccountState::Deaf { reason }
+            | AccountState::Unproven { reason } => reason.clone(),
             AccountState::Contested { problem, hint }
             | AccountState::Refused { problem, hint }
             | AccountState::Fatal { problem, hint } => format!("{problem}; {hint}"),

@@ -354,7 +354,10 @@ fn platforms(shared: &Shared) -> String {
             AccountState::Connecting => "connecting".into(),
             AccountState::Connected => "connected".into(),
             AccountState::Waiting { reason } => format!("not connected: {reason}"),
-            AccountState::Deaf { reason } => format!("deaf: {reason}"),
+            AccountState::Deaf { reason } => format!("deaf, being connected anew: {reason}"),
+            AccountState::Unproven { reason } => {
+                format!("connected, not known to be heard: {reason}")
+            }
             AccountState::Paused => "paused; `/platforms resume` lets it go on".into(),
             AccountState::Contested { problem, hint }
             | AccountState::Refused { problem, hint }

@@ -5,7 +5,8 @@
 //! keeps breaking down gets slower and then rests, and no other account notices.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use talaria_clock::Mark;
@@ -13,6 +14,7 @@ use talaria_model::AccountId;
 use talaria_platform::{ConnectError, LinkError};
 use tokio::sync::watch;
 
+use crate::AccountPlan;
 use crate::accounts::{self, AccountState, ConnectedAccount};
 use crate::alarm;
 use crate::backoff::Backoff;
@@ -45,6 +47,9 @@ const CRASHED_REST: Duration = Duration::from_secs(60 * 60);
 
 /// How long an account may be out of reach before the operator is told.
 const ABSENT: Duration = Duration::from_secs(600);
+
+/// How often it is looked whether the operator has to be told of an account that is not known to be heard.
+const DOUBT: Duration = Duration::from_secs(300);
 
 /// How long nobody is told the same of an account again.
 const TOLD_LATELY: Duration = Duration::from_secs(60 * 60);
@@ -112,8 +117,8 @@ pub(crate) struct Care {
 struct Deafness {
     since: Mark,
     reason: String,
-    /// Which order was followed then: by another one it may be connected in another way.
-    order: u64,
+    /// How it was connected: in another way it may be heard.
+    plan: Weak<AccountPlan>,
     /// Whether the operator knows.
     told: bool,
 }
@@ -413,25 +418,36 @@ async fn crashed(
     Rest::For(record.backoff.next())
 }
 
-/// An account is connected that gives no sign of life by itself. Where it was deaf before, it counts as that
-/// until somebody is heard: a connection proves nothing, and what was missed was only looked up.
+/// An account is connected that gives no sign of life by itself. Where it was deaf before, it is not known to be
+/// heard until somebody is: a connection proves nothing, and what was missed was only looked up.
 pub(crate) async fn connects(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
     present(shared, account).await;
-    let reason = {
-        let mut deafness = account.care.deafness();
-        deafness.take_if(|deafness| deafness.order != account.tended());
-        deafness.as_ref().map(|deafness| deafness.reason.clone())
-    };
-    let Some(reason) = reason else { return };
-    account.becomes(AccountState::Deaf { reason: reason.clone() }, shared.clock.now());
-    let Some(long) = deaf_for(shared, account) else { return };
-    let (id, seconds) = (&account.id, long.as_secs());
-    let text = format!(
-        "`{id}` was connected but deaf for {seconds} s ({}). I made another connection; whether it is heard \
-         again shows when somebody writes there.",
-        talaria_render::literal(&reason)
-    );
-    alarm::tell(shared, id, text).await;
+    let plan = Arc::downgrade(&account.plan());
+    account.care.deafness().take_if(|deafness| !deafness.plan.ptr_eq(&plan));
+    if let Some(reason) = unproven(account) {
+        account.becomes(AccountState::Unproven { reason }, shared.clock.now());
+    }
+}
+
+/// Tells the operator of an account that is connected and not known to be heard, as soon as that is news.
+pub(crate) async fn doubt(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) -> Infallible {
+    while let Some(reason) = unproven(account) {
+        if let Some(long) = deaf_for(shared, account) {
+            let (id, seconds) = (&account.id, long.as_secs());
+            let text = format!(
+                "`{id}` was connected but deaf for {seconds} s ({}). I made another connection; whether it \
+                 is heard again shows when somebody writes there.",
+                talaria_render::literal(&reason)
+            );
+            alarm::tell(shared, id, text).await;
+        }
+        shared.clock.sleep(DOUBT).await;
+    }
+    std::future::pending().await
+}
+
+fn unproven(account: &ConnectedAccount) -> Option<String> {
+    account.care.deafness().as_ref().map(|deafness| deafness.reason.clone())
 }
 
 /// An account is heard, by its platform's own evidence.
@@ -457,8 +473,8 @@ async fn deaf(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, since: Mark
     {
         let mut deafness = account.care.deafness();
         if deafness.is_none() {
-            let (reason, order) = (reason.to_owned(), account.tended());
-            *deafness = Some(Deafness { since, reason, order, told: false });
+            let (reason, plan) = (reason.to_owned(), Arc::downgrade(&account.plan()));
+            *deafness = Some(Deafness { since, reason, plan, told: false });
             return;
         }
     }
@@ -487,15 +503,16 @@ fn deaf_for(shared: &Shared, account: &ConnectedAccount) -> Option<Duration> {
     Some(now.since(deafness.since))
 }
 
-/// An account cannot be reached. One that was deaf before has been told of.
+/// An account cannot be reached. One that was deaf shortly before has been told of.
 async fn absent(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, why: &str) {
-    if account.care.deafness().is_some() {
-        return;
-    }
     let now = shared.clock.mark();
+    let deaf_since = account.care.deafness().as_ref().map(|deafness| deafness.since);
     let long = {
         let mut absence = account.care.absence();
         let absence = absence.get_or_insert(Absence { since: now, told: false });
+        if deaf_since.is_some_and(|deaf| absence.since.since(deaf) < ABSENT) {
+            return;
+        }
         let long = now.since(absence.since);
         let is_news = || account.care.is_news(&format!("{} absent", account.id), now);
         if absence.told || long < ABSENT || !is_news() {

@@ -1,5 +1,6 @@
 //! One connection of an account, from its beginning until it breaks or somebody wants another.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,6 +111,12 @@ async fn listen(
     if pulse == Pulse::Unknown {
         supervise::connects(shared, account).await;
     }
+    let mut doubt = pin!(async {
+        match pulse {
+            Pulse::Unknown => supervise::doubt(shared, account).await,
+            Pulse::Within(_) => std::future::pending().await,
+        }
+    });
     // For how long the platform has given no sign, without the time that we took to store something.
     let mut quiet = Duration::ZERO;
     loop {
@@ -129,6 +136,7 @@ async fn listen(
             () = account.suspended.notified() => return unaccepted(),
             _ = orders.changed() => return Over::Told,
             arrival = arrivals.next() => arrival,
+            never = &mut doubt => match never {},
             longest = silence => {
                 let reason = format!("no sign of life for {} s", longest.as_secs());
                 return Over::Lost(LinkError::Deaf { reason });

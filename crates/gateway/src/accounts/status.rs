@@ -91,9 +91,14 @@ pub enum AccountState {
         /// Why it does not work.
         reason: String,
     },
-    /// It was connected and not heard. Another connection is being made, or is there and has proved nothing yet.
+    /// It was connected and not heard; another connection is being made.
     Deaf {
         /// How that is known.
+        reason: String,
+    },
+    /// It was deaf and is connected again, and nothing has come since that shows that it is heard.
+    Unproven {
+        /// How it was known to be deaf.
         reason: String,
     },
     /// Somebody has paused it; it is connected when they let it go on.

@@ -1,5 +1,6 @@
 //! Who looks after the accounts: deafness, breakdowns, pauses and other settings.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use talaria_gateway::{AccountPlan, AccountState, AccountStatus, PauseError, Prob
 use talaria_model::{AccountId, Address, Capabilities, Ids, SenderId, TextLimit, Timestamp};
 use talaria_platform::{ConnectError, LinkError, SendError};
 use talaria_session::{Access, Busy, Pause, Person, Strangers};
-use talaria_store::Store;
+use talaria_store::{MemoryStore, Store};
 use tokio::sync::Semaphore;
 
 use crate::world::{Conduct, EDITING, Hears, Life, Reach, SIMPLE, Vendor, Verb, World, agent};
@@ -70,8 +71,11 @@ impl Steward for Keeper {
         Ok(())
     }
 
-    fn discreet(&self, text: &str) -> String {
-        text.replace(SECRET, "[hidden]")
+    fn discreet<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match text.contains(SECRET) {
+            true => text.replace(SECRET, "[hidden]").into(),
+            false => text.into(),
+        }
     }
 
     async fn reload(&self, _: &str) -> Result<String, String> {
@@ -99,6 +103,10 @@ fn watched() -> (World, Vendor) {
 fn status(life: &Life, account: &str) -> AccountStatus {
     let found = life.gateway.accounts().into_iter().find(|status| status.id.as_str() == account);
     found.expect("it is configured")
+}
+
+fn is_unproven(status: &AccountStatus) -> bool {
+    matches!(status.state, AccountState::Unproven { .. })
 }
 
 fn connections(vendor: &Vendor) -> usize {
@@ -131,6 +139,19 @@ fn an_account_that_is_connected_but_deaf_is_noticed_rebuilt_and_told_of_within_a
         assert!(told[0].contains("`main` was connected but deaf for"), "{told:?}");
         assert!(life.vendor.texts("operator").is_empty(), "on another account");
         assert_eq!(life.vendor.truth(|truth| truth.most_listening), 1, "one after the other");
+    });
+}
+
+#[test]
+fn a_secret_that_somebody_says_is_neither_kept_nor_told_to_the_agent() {
+    let (mut world, _) = watched();
+    let store = MemoryStore::new();
+    world.disk.kept = Arc::new(store.clone());
+    world.live(async |life| {
+        life.vendor.say("alice", "home", &format!("my key is {SECRET}, keep it"));
+        assert_eq!(life.texts("home", 1).await[0], "echo: my key is [hidden], keep it");
+        life.quiet().await;
+        assert!(store.mentions("my key is") && !store.mentions(SECRET));
     });
 }
 
@@ -199,7 +220,7 @@ fn an_account_without_a_sign_of_life_counts_as_deaf_until_somebody_is_heard() {
         life.until("another connection", |vendor| connections(vendor) == 2).await;
         life.quiet().await;
         life.pass_seconds(3 * 60 * 60).await;
-        assert!(matches!(life.account().state, AccountState::Deaf { .. }), "{:?}", life.account());
+        assert!(is_unproven(&life.account()), "{:?}", life.account());
         let told = other.texts("operator");
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("`main` was connected but deaf for"), "{told:?}");
@@ -213,6 +234,30 @@ fn an_account_without_a_sign_of_life_counts_as_deaf_until_somebody_is_heard() {
 }
 
 #[test]
+fn who_is_deaf_a_second_time_within_an_hour_is_told_of_when_that_is_over() {
+    let mut world = World::hearing(SIMPLE, Hears::Requests);
+    let other = world.add("other", SIMPLE);
+    let homes = vec![other.dm("operator")];
+    world.steward = Arc::new(Keeper { homes, ..Keeper::default() });
+    world.live(async |life| {
+        for time in [1, 2] {
+            life.vendor.say("alice", "home", "hello");
+            life.texts("home", time).await;
+            life.quiet().await;
+            life.vendor.ends_with(LinkError::Deaf { reason: "nothing comes back".into() });
+            life.until("another connection", |vendor| connections(vendor) == time + 1).await;
+            life.pass_seconds(60).await;
+        }
+        let told = other.texts("operator");
+        assert_eq!(told.len(), 2, "deaf and heard again, once within an hour: {told:?}");
+        life.pass_seconds(70 * 60).await;
+        let told = other.texts("operator");
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[2].contains("shows when somebody writes there"), "{told:?}");
+    });
+}
+
+#[test]
 fn what_was_deaf_is_not_when_it_is_set_up_in_another_way() {
     let mut world = World::hearing(SIMPLE, Hears::Requests);
     let plan = world.plan(&world.vendor());
@@ -222,15 +267,15 @@ fn what_was_deaf_is_not_when_it_is_set_up_in_another_way() {
         life.vendor.ends_with(LinkError::Deaf { reason: "nothing comes back".into() });
         life.until("another connection", |vendor| connections(vendor) == 2).await;
         life.quiet().await;
-        assert!(matches!(life.account().state, AccountState::Deaf { .. }), "{:?}", life.account());
-        life.gateway.put_account(plan);
+        life.gateway.pause(&life.vendor.account(), Pause::Resume, "operator").await.unwrap();
         life.until("another connection", |vendor| connections(vendor) == 3).await;
         life.quiet().await;
-        assert_eq!(
-            life.account().state,
-            AccountState::Connected,
-            "of these settings nothing is known"
-        );
+        assert!(is_unproven(&life.account()), "a connection proves nothing: {:?}", life.account());
+        life.gateway.put_account(plan);
+        life.until("another connection", |vendor| connections(vendor) == 4).await;
+        life.quiet().await;
+        let state = life.account().state;
+        assert_eq!(state, AccountState::Connected, "of these settings nothing is known");
     });
 }
 

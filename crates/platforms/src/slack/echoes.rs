@@ -20,8 +20,9 @@ const DELIVERIES: usize = 2_000;
 /// How long they are remembered.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a post may take to come back.
-const OVERDUE: Duration = Duration::from_secs(60);
+/// How long a post may take to come back. It is looked for every ten seconds, so that deafness is known within
+/// a minute.
+const OVERDUE: Duration = Duration::from_secs(50);
 
 /// What has come back.
 pub(super) struct Echoes {
@@ -116,7 +117,7 @@ mod tests {
         echoes.came(echo("1.000001", Some("s/1.0")), clock.now());
         assert_eq!(echoes.of("s/1.0", clock.now()).as_deref(), Some("1.000001"));
         echoes.posted("D1", "2.000001", &clock);
-        passes(59).await;
+        passes(49).await;
         assert!(!echoes.is_overdue(clock.mark()));
         passes(1).await;
         assert!(echoes.is_overdue(clock.mark()));

@@ -58,6 +58,11 @@ fn of(account: &Account) -> Finding {
         }
         "paused" => Finding::warning("accounts", format_args!("{name} is paused"))
             .hint(format_args!("`talaria platforms resume {name}` connects it")),
+        "unproven" => {
+            let text = format!("{name} is connected, and not known to be heard: {problem}");
+            Finding::problem("accounts", text)
+                .hint("write something there; if it is not answered, look whether requests of its platform reach http.listen")
+        }
         "connecting" => Finding::warning("accounts", format_args!("{name} is being connected")),
         state => Finding::problem("accounts", format_args!("{name} is {state}: {problem}"))
             .hint(format_args!("`talaria platforms resume {name}` tries it at once")),
