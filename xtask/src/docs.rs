@@ -180,7 +180,8 @@ changes:
 Whoever is let in and named in `allow_admin_from` (elsewhere `group_allow_admin_from`) is an administrator
 there. As long as nobody is named, whoever is on the list is; who was paired or is a guest is not, unless
 `admins_unless_named` says `everyone`. Whoever
-speaks in the name of a group or a channel is a guest at most, because that can be several people.
+speaks in the name of a group or a channel is a guest at most, because that can be several people. So is a program
+(a bot or a webhook), whatever list it is on: it may speak where it is let in (`allow_bots`), and it is nobody who could answer for what is done.
 
 An administrator is one of an account, with two commands that concern all of them: `/reload` and `/restart` do
 nothing but what you have written into the configuration, so any administrator may give them. `/platforms pause` and

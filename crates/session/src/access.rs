@@ -696,9 +696,11 @@ impl Access {
                 }
             }
         };
-        // Several people may speak in the name of a chat, so it is nobody in particular.
-        if caller.sender.kind == SenderKind::Chat {
-            return (Footing::Guest, rule);
+        match caller.sender.kind {
+            SenderKind::Person => {}
+            // Several people may speak in the name of a chat, and whoever can make a program say something speaks
+            // through it, so neither is anybody in particular.
+            SenderKind::Chat | SenderKind::Bot => return (Footing::Guest, rule),
         }
         let is_admin = match here.tiers.gating() {
             Gating::Off => match here.tiers.unnamed {

@@ -7,12 +7,14 @@ use std::time::Duration;
 use talaria_agent::Agent;
 use talaria_gateway::AccountPlan;
 use talaria_model::{
-    AccountId, Approval, Approver, CallId, Capabilities, ChoiceId, Choices, Digest, EarlierYes,
-    EventId, Inbound, InboundKind, Lasting, Message, Question, RoleId, Sender, SenderId,
-    SenderKind, Source, Typing,
+    AccountId, Address, Approval, Approver, CallId, Capabilities, ChoiceId, Choices, Digest,
+    EarlierYes, EventId, Inbound, InboundKind, Lasting, Message, Question, RoleId, Sender,
+    SenderId, SenderKind, Source, Typing,
 };
 use talaria_platform::SendError;
-use talaria_session::{Access, Approvals, Approvers, Asking, GroupSessions, Scope, Tiers};
+use talaria_session::{
+    Access, Approvals, Approvers, Asking, Bots, Gate, GroupSessions, Scope, Tiers,
+};
 use talaria_store::Store;
 use tokio::sync::Semaphore;
 
@@ -641,6 +643,52 @@ fn whoever_a_role_lets_in_is_asked_and_whoever_speaks_as_a_chat_is_not() {
         let texts = life.texts("d", 1).await;
         assert!(texts[0].starts_with("⛔ `pay` is not done"), "{texts:?}");
     });
+}
+
+#[test]
+fn a_program_that_is_on_the_list_approves_nothing_and_a_person_has_to() {
+    for by in [Approvers::Requester, Approvers::Admins, Approvers::Both] {
+        let mut world = world(BUTTONS);
+        world.gate = Gate { bots: Bots::WhenMentioned, ..Gate::default() };
+        world.scope = Scope { groups: GroupSessions::Shared, ..Scope::default() };
+        world.rules.approvals = Approvals { by, ..Approvals::default() };
+        // Nobody is named as an administrator, so everybody on the list would be one.
+        world.accounts[0].1 = Access::only(["alice", "robot"].map(SenderId::literal));
+        world.live(async |life| {
+            let robot = |number: usize, to: Address, text: &str| Inbound {
+                id: EventId::new(format!("robot-{number}")).unwrap(),
+                at: life.now(),
+                from: Sender { kind: SenderKind::Bot, ..Sender::new(SenderId::literal("robot")) },
+                to,
+                source: Source::default(),
+                kind: says(text),
+            };
+            life.vendor.deliver(robot(1, life.vendor.dm("factory"), "hello"));
+            let texts = life.texts("factory", 2).await;
+            assert!(texts[0].starts_with("⛔ `pay` is not done"), "{by:?}: {texts:?}");
+            assert!(texts[1].starts_with("Denied"), "{by:?}: {texts:?}");
+            let all = life.vendor.group("all");
+            life.vendor.deliver(robot(2, all.clone(), "hello"));
+            life.until("something", |vendor| !vendor.texts_at(&all).is_empty()).await;
+            if by == Approvers::Requester {
+                life.quiet().await;
+                let texts = life.vendor.texts_at(&all);
+                assert!(texts[0].starts_with("⛔ `pay` is not done"), "{by:?}: {texts:?}");
+                return;
+            }
+            assert_eq!(life.vendor.texts_at(&all), ["May I pay?"], "{by:?}");
+            for (number, yes) in ["ok", "/approve always"].into_iter().enumerate() {
+                life.pass_seconds(1).await;
+                life.vendor.deliver(robot(3 + number, all.clone(), yes));
+                life.until("a refusal", |vendor| vendor.texts_at(&all).len() == 2 + number).await;
+                let texts = life.vendor.texts_at(&all);
+                assert_eq!(texts[1 + number], "That is not yours to approve.", "{by:?} {yes}");
+            }
+            life.vendor.does("alice", all.clone(), InboundKind::Pressed(choice("once")));
+            life.until("the end", |vendor| vendor.texts_at(&all).len() == 5).await;
+            assert_eq!(life.vendor.texts_at(&all)[4], ONCE, "{by:?}");
+        });
+    }
 }
 
 #[test]

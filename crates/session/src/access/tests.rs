@@ -105,6 +105,42 @@ fn atk_047_whoever_speaks_in_the_name_of_a_chat_is_a_guest_at_most() {
 }
 
 #[test]
+fn atk_047_a_program_is_a_guest_at_most_however_it_was_let_in() {
+    let robot = Sender { kind: SenderKind::Bot, ..Sender::new(SenderId::literal("B5")) };
+    let named = Access { direct: gated(&["B5"]), ..Access::only(ids(&["B5"])) };
+    let by_role = RoomRules { roles: roles(&["bots"]), ..RoomRules::default() };
+    let everyone = Arc::new(Tiers { unnamed: Unnamed::Everyone, ..Tiers::default() });
+    for (access, rule) in [
+        (Access::only(ids(&["U1", "B5"])), Rule::List),
+        (named, Rule::List),
+        (Access { direct: by_role, ..Access::closed() }, Rule::Role),
+        (Access { general: ids(&["B5"]), ..Access::closed() }, Rule::General),
+        (Access::closed(), Rule::Pairing),
+        (
+            Access {
+                direct: RoomRules { tiers: everyone, ..Access::everyone().direct },
+                ..Access::closed()
+            },
+            Rule::Everyone,
+        ),
+    ] {
+        let theirs = [RoleId::literal("bots")];
+        let grant = Some(Reach::Everywhere).filter(|_| rule == Rule::Pairing);
+        let authority =
+            access.authority(Caller { sender: &robot, roles: &theirs, room: Room::Direct, grant });
+        assert_eq!((authority.footing, authority.rule), (Footing::Guest, rule));
+        assert!(authority.may(Deed::Speak), "{rule:?}");
+        for by in [Approvers::Requester, Approvers::Admins, Approvers::Both] {
+            assert!(!authority.may(Deed::Approve(Whose::Own, by)), "{rule:?} {by:?}");
+            assert!(!authority.may(Deed::Approve(Whose::Anothers, by)), "{rule:?} {by:?}");
+        }
+        assert!(!authority.may_give("restart", Who::Admin), "{rule:?}");
+        assert!(!authority.may(Deed::LetIn) && !authority.may(Deed::SendElsewhere), "{rule:?}");
+    }
+    assert_eq!(Access::closed().footing(caller(&robot, Room::Group)).0, Footing::Stranger);
+}
+
+#[test]
 fn whoever_is_heard_stops_their_own_turn_and_another_s_only_by_the_command() {
     let ann = Sender::new(SenderId::literal("ann"));
     let of = |rules: RoomRules| {

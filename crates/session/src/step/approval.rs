@@ -32,8 +32,8 @@ const fn unapprovable(by: Approvers) -> &'static str {
             "only an administrator may approve this, and none is in this chat; ask for it where one is"
         }
         Approvers::Requester | Approvers::Both => {
-            "whoever came in with everybody, or speaks in the name of a chat, may not approve this, and \
-             nobody else here may"
+            "whoever came in with everybody, speaks in the name of a chat or is a program may not approve this, \
+             and nobody else here may"
         }
     }
 }
