@@ -29,7 +29,8 @@ impl Minute {
 impl Exchanges {
     /// Whether what a program says is answered once more.
     pub(crate) fn permit(&mut self, inbound: &Inbound, most: u32, now: Timestamp) -> bool {
-        let pair = (inbound.to.chat.id.clone(), inbound.from.id.clone());
+        let chat = inbound.source.counts_for(&inbound.to.chat.id);
+        let pair = (chat.clone(), inbound.from.id.clone());
         if !self.0.contains_key(&pair) && self.0.len() >= COUNTED {
             self.0.retain(|_, minute| !minute.is_over(now));
             if self.0.len() >= COUNTED {
@@ -78,6 +79,19 @@ mod tests {
         assert_eq!(permitted("a", "two", now), 10);
         assert_eq!(permitted("a", "one", now + MINUTE), 10);
         assert_eq!(permitted("a", "one", now), 10, "a clock that was set back");
+    }
+
+    #[test]
+    fn a_program_that_begins_a_thread_with_everything_it_says_is_counted_in_its_channel() {
+        let mut exchanges = Exchanges::default();
+        let now = Timestamp::from_millis(10_000_000);
+        let in_thread = |number: usize| Inbound {
+            source: Source { parent: Some(ChatId::literal("a")), ..Source::default() },
+            ..bot(&format!("thread-{number}"), "one")
+        };
+        let answered = (0..20).filter(|n| exchanges.permit(&in_thread(*n), 10, now)).count();
+        assert_eq!(answered, 10);
+        assert!(!exchanges.permit(&bot("a", "one"), 10, now), "nor in the channel itself");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use talaria_model::{
-    AccountId, Address, ChatKind, Entry, EntryBody, Message, RoleId, Sender, Seq, SessionId,
-    Timestamp,
+    AccountId, Address, ChatId, ChatKind, Entry, EntryBody, Message, RoleId, Sender, Seq,
+    SessionId, Timestamp,
 };
 use talaria_session::pairing::{Code, Issuer};
 use talaria_session::{Event, PairWish, Past, Person, Recalled, Request, Rules, SessionKey, Told};
@@ -48,6 +48,8 @@ pub(crate) struct Asking {
     /// Their roles on the platform, for which that vouches.
     pub(crate) roles: Vec<RoleId>,
     pub(crate) at: Address,
+    /// The chat for which counts what happens there.
+    pub(crate) chat: ChatId,
     pub(crate) request: Request,
 }
 
@@ -96,7 +98,8 @@ async fn answer(shared: &Arc<Shared>, asking: &Asking) -> Result<Told, StoreErro
         },
         Request::Left { said } => {
             let now = shared.clock.now();
-            let tab = Tab::at(shared, &asking.from, &asking.at, &asking.roles, rules, now);
+            let at = (&asking.at, &asking.chat);
+            let tab = Tab::at(shared, &asking.from, at, &asking.roles, rules, now);
             Told::Text(format!("{said}{}", tab.left(shared).await?))
         }
         Request::Recall { from, upto } => {

@@ -6,7 +6,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use talaria_model::{Address, AgentEvent, Failure, RoleId, Sender, Timestamp, TurnId, Used, Word};
+use talaria_model::{
+    Address, AgentEvent, ChatId, Failure, RoleId, Sender, Timestamp, TurnId, Used, Word,
+};
 use talaria_session::budget::{Bounds, Budget, BudgetOf, Day, Need, Payer, Spent, begins_anew};
 use talaria_session::{Authority, Effect, Event, Rules, Session, TurnInHand};
 use talaria_store::{Spending, StoreError};
@@ -58,14 +60,15 @@ impl Tab {
     /// Of a turn, by what its person may do at this moment.
     fn of(shared: &Shared, session: &Session, hand: &TurnInHand, now: Timestamp) -> Self {
         let rules = shared.rules_for(&session.key);
-        Self::at(shared, &hand.from, &hand.to, &hand.roles, rules, now)
+        let chat = session.counts_for(&hand.to.chat.id);
+        Self::at(shared, &hand.from, (&hand.to, chat), &hand.roles, rules, now)
     }
 
-    /// Of somebody in a chat.
+    /// Of somebody at an address, and the chat for which counts what happens there.
     pub(crate) fn at(
         shared: &Shared,
         from: &Sender,
-        to: &Address,
+        (to, chat): (&Address, &ChatId),
         roles: &[RoleId],
         rules: Arc<Rules>,
         now: Timestamp,
@@ -78,7 +81,7 @@ impl Tab {
             Some(person) => Payer::Person(person.name.clone()),
             None => Payer::Sender(to.account.clone(), from.lasting().clone()),
         };
-        let chat = Payer::Chat(to.account.clone(), to.chat.id.clone());
+        let chat = Payer::Chat(to.account.clone(), chat.clone());
         let day = Day::of(now, &rules.zone);
         Self { own, chat, bounds: by.bounds, day, rules, now }
     }

@@ -45,6 +45,12 @@ impl Source {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// The chat that something counts for that happened here: of a thread that is a chat of its own, the one that
+    /// it belongs to. Whoever begins threads has no more of anything by that.
+    pub fn counts_for<'a>(&'a self, chat: &'a ChatId) -> &'a ChatId {
+        self.parent.as_ref().unwrap_or(chat)
+    }
 }
 
 /// Whose a thread is that hangs below a message, as far as its platform knows.

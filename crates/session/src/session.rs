@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use talaria_model::{
-    Address, Answer, CallId, Cost, Digest, Effort, FileRef, Giver, Message, MessageId, OutboundId,
-    Overheard, Question, RoleId, Sender, SenderId, Seq, SessionId, Source, Task, Timestamp, TurnId,
-    Usage, Work,
+    Address, Answer, CallId, ChatId, Cost, Digest, Effort, FileRef, Giver, Message, MessageId,
+    OutboundId, Overheard, Question, RoleId, Sender, SenderId, Seq, SessionId, Source, Task,
+    Timestamp, TurnId, Usage, Work,
 };
 
 use crate::event::{Past, Request};
@@ -482,6 +482,11 @@ pub struct Speaker {
 }
 
 impl Session {
+    /// The chat that counts for what its turns take: a thread is part of its chat.
+    pub fn counts_for<'a>(&'a self, chat: &'a ChatId) -> &'a ChatId {
+        self.origin.as_ref().map_or(chat, |origin| origin.source.counts_for(chat))
+    }
+
     /// A session that begins.
     pub fn begin(
         key: SessionKey,

@@ -345,6 +345,7 @@ impl Driver {
             seq,
             from,
             roles,
+            chat: session.counts_for(&at.chat.id).clone(),
             at,
             request,
         };

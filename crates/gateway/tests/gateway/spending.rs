@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use talaria_agent::Agent;
-use talaria_model::{AccountId, AgentEvent, ChatId, Cost, Failure, SenderId, Usage, Used, Word};
+use talaria_model::{
+    AccountId, AgentEvent, ChatId, ChatKind, Cost, EventId, Failure, Inbound, InboundKind, Message,
+    Sender, SenderId, Source, Usage, Used, Word,
+};
 use talaria_platform::Bursts;
 use talaria_session::budget::{Budget, Budgets, Day, Payer, Spent};
 use talaria_session::{Access, Busy, GroupSessions, Person, Role, Scope};
@@ -428,6 +431,72 @@ fn a_chat_has_a_budget_of_its_own_for_all_who_write_in_it() {
         assert!(texts[2].starts_with("This chat's budget of 2 messages a day"), "{texts:?}");
         assert_eq!(spent(life, &chat("all")).await, of(2, 2));
         assert_eq!(say(life, "carol", "alone").await, "echo: alone", "another chat");
+    });
+}
+
+/// Something said in a thread of a channel, where each thread is a chat of its own.
+fn in_thread(life: &Life, who: &str, thread: &str, text: &str) -> Inbound {
+    let mut to = life.vendor.group(thread);
+    to.chat.kind = ChatKind::Thread;
+    Inbound {
+        id: EventId::new(format!("{thread}: {text}")).unwrap(),
+        at: life.now(),
+        from: Sender::new(SenderId::new(who).unwrap()),
+        to,
+        source: Source { parent: Some(ChatId::literal("lab")), ..Source::default() },
+        kind: InboundKind::Said(Message { text: text.into(), ..Message::default() }),
+    }
+}
+
+/// Says something in a thread and waits for one more message there.
+async fn say_in_thread(life: &Life, who: &str, thread: &str, text: &str) -> String {
+    let said = in_thread(life, who, thread, text);
+    let at = said.to.clone();
+    let before = life.vendor.texts_at(&at).len();
+    life.vendor.deliver(said);
+    life.until("an answer", |vendor| vendor.texts_at(&at).len() > before).await;
+    life.vendor.texts_at(&at).pop().unwrap()
+}
+
+#[test]
+fn the_threads_of_a_channel_share_its_budget() {
+    let mut world = limited(Budgets { chat: messages(2), ..Budgets::default() });
+    world.live(async |life| {
+        assert_eq!(say_in_thread(life, "alice", "t1", "one").await, "echo: one");
+        let told = say_in_thread(life, "alice", "t2", "/whoami").await;
+        assert!(told.contains("Left of this chat's budget today: 1 of 2 messages."), "{told}");
+        assert_eq!(say_in_thread(life, "bob", "t2", "two").await, "echo: two");
+        let told = say_in_thread(life, "carol", "t3", "three").await;
+        assert!(told.starts_with("This chat's budget of 2 messages a day"), "{told}");
+        assert_eq!(spent(life, &chat("lab")).await, of(2, 2));
+        assert_eq!(spent(life, &chat("t1")).await, Spent::default());
+        life.vendor.say_in_group("dave", "lab", "and here?");
+        let lab = life.vendor.group("lab");
+        life.until("a refusal", |vendor| !vendor.texts_at(&lab).is_empty()).await;
+        assert!(life.vendor.texts_at(&lab)[0].starts_with("This chat's budget"));
+    });
+    world.live(async |life| {
+        let told = say_in_thread(life, "alice", "t1", "after a restart").await;
+        assert!(told.starts_with("This chat's budget of 2 messages a day"), "{told}");
+        life.vendor.deliver(in_thread(life, "alice", "t4", "/background four"));
+        let at = in_thread(life, "alice", "t4", "").to;
+        let is_refused = |text: &String| text.contains("This chat's budget of 2 messages a day");
+        life.until("a refusal", |vendor| vendor.texts_at(&at).iter().any(is_refused)).await;
+    });
+}
+
+#[test]
+fn a_thread_counts_for_its_channel_as_soon_as_it_is_known_to_belong_to_it() {
+    let mut world = limited(Budgets { chat: messages(2), ..Budgets::default() });
+    world.live(async |life| {
+        let mut unknown = in_thread(life, "alice", "t1", "one");
+        unknown.source.parent = None;
+        let at = unknown.to.clone();
+        life.vendor.deliver(unknown);
+        life.until("an answer", |vendor| vendor.texts_at(&at).len() == 1).await;
+        assert_eq!(spent(life, &chat("t1")).await, of(1, 1));
+        assert_eq!(say_in_thread(life, "alice", "t1", "two").await, "echo: two");
+        assert_eq!(spent(life, &chat("lab")).await, of(1, 1));
     });
 }
 

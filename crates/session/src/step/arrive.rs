@@ -126,9 +126,13 @@ impl Step<'_> {
         if source.chat_name.is_some() {
             self.session.name.clone_from(&source.chat_name);
         }
-        self.session.origin.get_or_insert_with(|| {
+        let origin = self.session.origin.get_or_insert_with(|| {
             Arc::new(Origin { from: from.clone(), at: to.clone(), source: source.clone() })
         });
+        // Something may be said in a thread before its platform has told what that belongs to.
+        if origin.source.parent.is_none() && source.parent.is_some() {
+            Arc::make_mut(origin).source.parent.clone_from(&source.parent);
+        }
     }
 
     fn said(&mut self, said: Waiting) {
