@@ -27,6 +27,7 @@ use crate::bursts::Heard;
 use crate::hearing::{self, Listens};
 use crate::shared::Shared;
 use crate::shares::{Shares, TooMany};
+use crate::spending::{self, Means};
 use crate::tasks::{Panicked, calm};
 use crate::{denials, discretion, passing, scrutiny};
 
@@ -150,7 +151,7 @@ async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbo
         let around = look_around(&shared, &asked_about);
         let taken = async {
             take_in(&shared, &account, &asked_about.from.id, message).await;
-            hearing::listen(&shared, message).await;
+            listen(&shared, &key, &asked_about, message).await;
         };
         let (around, ()) = tokio::join!(around, taken);
         around.put_into(&mut inbound);
@@ -162,6 +163,18 @@ async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbo
         write(&shared, seq, &inbound, None).await;
     }
     Some(inbound)
+}
+
+/// Has the recordings of a message written down, if anything is left to answer it with: that costs the operator
+/// money, and what is refused would be refused after it.
+async fn listen(shared: &Shared, key: &SessionKey, inbound: &Inbound, message: &mut Message) {
+    if shared.listens().next(message).is_none() {
+        return;
+    }
+    match spending::means(shared, key, inbound).await {
+        Means::Left => hearing::listen(shared, message).await,
+        Means::UsedUp => hearing::leave(shared, message, "nothing is left to answer it with"),
+    }
 }
 
 /// Nobody answers this row; an excerpt of it is kept, as of everything that nobody answers.

@@ -61,7 +61,7 @@ impl Listens {
     }
 
     /// The first recording that nobody has listened to.
-    fn next(self, message: &Message) -> Option<&FileRef> {
+    pub(crate) fn next(self, message: &Message) -> Option<&FileRef> {
         let is_heard = |file: &&FileRef| match self {
             Self::Never => false,
             Self::ToVoice => file.shown == Shown::Voice,
@@ -106,6 +106,14 @@ pub(crate) async fn listen(shared: &Shared, message: &mut Message) {
             tracing::warn!(reason, "a voice message was not understood");
         }
         let of = file.id.clone();
+        message.transcripts.push(Transcript { of, said });
+    }
+}
+
+/// Leaves the recordings of a message alone, and says why.
+pub(crate) fn leave(shared: &Shared, message: &mut Message, why: &str) {
+    while let Some(file) = shared.listens().next(message) {
+        let (of, said) = (file.id.clone(), Understood::Nothing(why.to_owned()));
         message.transcripts.push(Transcript { of, said });
     }
 }

@@ -7,10 +7,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use talaria_model::{
-    Address, AgentEvent, ChatId, Failure, RoleId, Sender, Timestamp, TurnId, Used, Word,
+    Address, AgentEvent, ChatId, Failure, Inbound, RoleId, Sender, Timestamp, TurnId, Used, Word,
 };
 use talaria_session::budget::{Bounds, Budget, BudgetOf, Day, Need, Payer, Spent, begins_anew};
-use talaria_session::{Authority, Effect, Event, Rules, Session, TurnInHand};
+use talaria_session::{Authority, Effect, Event, Phase, Rules, Session, SessionKey, TurnInHand};
 use talaria_store::{Spending, StoreError};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -280,6 +280,56 @@ pub(crate) async fn unaffordable(
     let waiting: Vec<Spending> = tab.rows(Spent::messages(hand.steers.len() as u64)).collect();
     let why = tab.used_up(shared, Need::Begin, &waiting).await?;
     Ok(why.map(|why| Event::Unaffordable { rows, why }))
+}
+
+/// Whether anything is left for what somebody has said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// It can be answered, as far as is known before its session has heard of it.
+    Left,
+    /// It will be refused.
+    UsedUp,
+}
+
+/// Whether it is worth anything to find out what somebody has said, however long the store takes to tell. What it
+/// cannot tell at all is not paid for.
+pub(crate) async fn means(shared: &Shared, key: &SessionKey, inbound: &Inbound) -> Means {
+    let mut backoff = shared.spread.backoff();
+    loop {
+        match look_at_means(shared, key, inbound).await {
+            Ok(means) => return means,
+            Err(error @ StoreError::Unavailable { .. }) => {
+                tracing::warn!(session = %key, %error, "what was spent cannot be read yet");
+                shared.clock.sleep(backoff.next()).await;
+            }
+            Err(error) => {
+                tracing::error!(session = %key, %error, "what was spent cannot be read");
+                return Means::UsedUp;
+            }
+        }
+    }
+}
+
+async fn look_at_means(
+    shared: &Shared,
+    key: &SessionKey,
+    inbound: &Inbound,
+) -> Result<Means, StoreError> {
+    let Inbound { from, to, source, .. } = inbound;
+    let at = (to, source.counts_for(&to.chat.id));
+    let (rules, now) = (shared.rules_for(key), shared.clock.now());
+    let tab = Tab::at(shared, from, at, &source.roles, rules, now);
+    if tab.used_up(shared, Need::Begin, &[]).await?.is_none() {
+        return Ok(Means::Left);
+    }
+    // Whoever is asked something goes on with what they began.
+    let session = shared.store.load(key).await?;
+    let asked = session.as_ref().and_then(|session| match &session.phase {
+        Phase::Asking { hand, .. } => Some(hand).filter(|hand| hand.from.is(from)),
+        _ => None,
+    });
+    let goes_on = asked.is_some() && tab.used_up(shared, Need::GoOn, &[]).await?.is_none();
+    Ok(if goes_on { Means::Left } else { Means::UsedUp })
 }
 
 /// Why a turn that goes on must not, in words for the person; none if it may.

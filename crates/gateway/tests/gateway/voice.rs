@@ -10,9 +10,10 @@ use talaria_agent::{Agent, Recording, Speaker, Transcriber, VoiceError};
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::{Ears, Listens, Mouth};
 use talaria_model::{
-    Addressed, Capabilities, EntryBody, FileRef, Files, InboundKind, Media, MediaKind, Message,
-    Notify, Shown,
+    Addressed, CallId, Capabilities, EntryBody, FileRef, Files, InboundKind, Media, MediaKind,
+    Message, Notify, Question, Shown,
 };
+use talaria_session::budget::{Budget, Budgets};
 use talaria_session::{Aloud, Echo, Gate, Mention, Voice};
 
 use crate::world::{End, Hears, Life, SIMPLE, Verb, World, agent};
@@ -275,6 +276,72 @@ fn what_was_written_down_is_not_written_down_again_after_a_death() {
         assert_eq!(life.texts("home", 1).await, [format!("{WRITTEN_DOWN}hello")]);
     });
     assert_eq!(scribe.asked().len(), 2);
+}
+
+/// Asks for something once, and answers with what the model reads.
+fn asking_back() -> Arc<dyn Agent> {
+    agent(|mut stage| async move {
+        let question = Question {
+            call: CallId::literal("call"),
+            text: "Which one?".into(),
+            choices: Vec::new(),
+            approval: None,
+        };
+        let answer = stage.ask(question).await;
+        stage.finish(&format!("{answer:?}")).await;
+    })
+}
+
+fn limited_to(messages: u64, scribe: &Scripted) -> World {
+    let mut world = listening(scribe);
+    let guest = Budget { messages: Some(messages), ..Budget::NONE };
+    world.accounts[0].1.budgets = Budgets { guest, ..Budgets::default() };
+    world
+}
+
+#[test]
+fn nobody_listens_to_who_has_nothing_left_to_be_answered_with() {
+    let scribe = Scripted::default();
+    limited_to(1, &scribe).live(async |life| {
+        speaks(life, "home", "one");
+        assert_eq!(life.texts("home", 1).await, [format!("{WRITTEN_DOWN}one")]);
+        for (number, words) in ["two", "three"].into_iter().enumerate() {
+            speaks(life, "home", words);
+            let told = life.texts("home", 2 + number).await.pop().unwrap();
+            assert!(told.starts_with("Your budget of 1 message a day is used up"), "{told}");
+        }
+        assert_eq!(scribe.asked(), ["one"]);
+        life.pass(Duration::from_secs(24 * 60 * 60)).await;
+        speaks(life, "home", "four");
+        // The first says that a new day has begun.
+        let told = life.texts("home", 5).await.pop().unwrap();
+        assert!(told.ends_with(&format!("{WRITTEN_DOWN}four")), "{told}");
+    });
+}
+
+#[test]
+fn whoever_is_asked_over_their_last_message_may_say_the_answer_aloud() {
+    let scribe = Scripted::default();
+    limited_to(1, &scribe).with_agent(asking_back()).live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        assert_eq!(life.texts("home", 1).await, ["Which one?"]);
+        speaks(life, "home", "the red one");
+        let told = life.texts("home", 2).await.pop().unwrap();
+        assert!(told.contains("the red one"), "{told}");
+        assert_eq!(scribe.asked(), ["the red one"]);
+    });
+}
+
+#[test]
+fn a_store_that_cannot_say_what_was_spent_lets_nobody_be_listened_to_until_it_can() {
+    let scribe = Scripted::default();
+    limited_to(1, &scribe).live(async |life| {
+        life.disk.fails(Verb::Spent, 3);
+        speaks(life, "home", "one");
+        life.pass(Duration::from_millis(1)).await;
+        assert!(scribe.asked().is_empty(), "{:?}", scribe.asked());
+        assert_eq!(life.texts("home", 1).await, [format!("{WRITTEN_DOWN}one")]);
+    });
 }
 
 #[test]
