@@ -19,12 +19,13 @@ use talaria_model::{
     Timestamp, Unfetched,
 };
 use talaria_platform::{ByteStream, FetchError, FileError, Surroundings};
-use talaria_session::{SessionKey, is_control};
+use talaria_session::{Deed, SessionKey, is_control};
 use talaria_store::StoreError;
 
 use crate::accounts::ConnectedAccount;
 use crate::bursts::Heard;
 use crate::hearing::{self, Listens};
+use crate::lane::events::{authority, deny};
 use crate::shared::Shared;
 use crate::shares::{Shares, TooMany};
 use crate::spending::{self, Means};
@@ -128,6 +129,10 @@ impl Fetches {
 
 /// The message with what it lacked; its files are durable, and so is what was made of it.
 async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbound) -> Fetched {
+    // It may have waited for long, behind others or over a restart.
+    if turned_away(&shared, &key, seq, &inbound).await {
+        return None;
+    }
     if scrutiny::is_due(&inbound) {
         if let Some(why) = scrutiny::ask(&shared, &key, &mut inbound).await {
             drop_row(&shared, seq, inbound, &why).await;
@@ -140,6 +145,9 @@ async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbo
         write(&shared, seq, &inbound, None).await;
         if is_control(&inbound) {
             return Some(inbound);
+        }
+        if turned_away(&shared, &key, seq, &inbound).await {
+            return None;
         }
     }
     let account = inbound.to.account.clone();
@@ -156,6 +164,9 @@ async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbo
         let (around, ()) = tokio::join!(around, taken);
         around.put_into(&mut inbound);
         discretion::mend(&shared, &mut inbound);
+        if turned_away(&shared, &key, seq, &inbound).await {
+            return None;
+        }
     }
     // What surrounds a message can be asked for again as long as its session has not heard of it. Only files
     // and what was said in them are worth waiting for the disk.
@@ -165,10 +176,27 @@ async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbo
     Some(inbound)
 }
 
+/// Why the sender of something is not heard any more; none if they are.
+fn unheard(shared: &Shared, inbound: &Inbound) -> Option<&'static str> {
+    let by = authority(shared, [inbound]);
+    (!by.may(Deed::Speak)).then(|| by.rule.reason())
+}
+
+/// Whether a row is denied because its sender was put out meanwhile. Nobody is asked about it then, and nothing
+/// fetched for it.
+async fn turned_away(shared: &Shared, key: &SessionKey, seq: Seq, inbound: &Inbound) -> bool {
+    let why = unheard(shared, inbound);
+    if let Some(why) = why {
+        deny(shared, key, &[seq], why).await;
+    }
+    why.is_some()
+}
+
 /// Has the recordings of a message written down, if anything is left to answer it with: that costs the operator
 /// money, and what is refused would be refused after it.
 async fn listen(shared: &Shared, key: &SessionKey, inbound: &Inbound, message: &mut Message) {
-    if shared.listens().next(message).is_none() {
+    // Nobody listens to who was put out while their recording came.
+    if shared.listens().next(message).is_none() || unheard(shared, inbound).is_some() {
         return;
     }
     match spending::means(shared, key, inbound).await {

@@ -6,7 +6,7 @@
 
 mod crossing;
 mod driver;
-mod events;
+pub(crate) mod events;
 mod step;
 
 use std::collections::VecDeque;

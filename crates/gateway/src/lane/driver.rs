@@ -11,7 +11,7 @@ use talaria_session::{Ended, Event, Phase, Session};
 use talaria_store::StoreError;
 use tokio::sync::oneshot;
 
-use super::events::{authority, barred_while_waiting, refused, restarted};
+use super::events::{authority, barred_while_waiting, deny, refused, restarted};
 use super::step::Stepped;
 use super::{Lane, crossing};
 use crate::bursts::{self, Heard, Ready};
@@ -137,7 +137,7 @@ impl Driver {
                         let _ = Box::pin(self.step(barred)).await;
                     }
                     if let Some((rows, why)) = refused(&event) {
-                        self.deny(&rows, why).await;
+                        deny(&self.shared, &self.lane.key, &rows, why).await;
                         continue;
                     }
                     crossing::mark(&self.shared, self.session.as_ref(), &mut event).await;
@@ -334,15 +334,5 @@ impl Driver {
     /// Whether the account was taken out while the gateway runs. It may be back before long.
     pub(super) fn is_out(&self) -> bool {
         self.shared.accounts.is_out(&self.lane.key.account)
-    }
-
-    /// Nobody answers these rows: who said them was put out since they were journalled.
-    async fn deny(&self, rows: &[Seq], why: &str) {
-        let mut backoff = self.shared.spread.backoff();
-        while let Err(error) = self.shared.store.deny(rows, why).await {
-            tracing::warn!(session = %self.lane.key, %error, "rows cannot be denied");
-            self.shared.clock.sleep(backoff.next()).await;
-        }
-        tracing::info!(session = %self.lane.key, rows = rows.len(), why, "not let in any more");
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use talaria_model::{Address, EarlierYes, Inbound, RoleId, Sender, Seq};
-use talaria_session::{Authority, Deed, Effect, Ended, Event, Session, Waiting};
+use talaria_session::{Authority, Deed, Effect, Ended, Event, Session, SessionKey, Waiting};
 
 use crate::shared::Shared;
 use crate::turn::may_approve;
@@ -15,7 +15,7 @@ const PANICS_UNTIL_QUARANTINE: u32 = 3;
 const GONE: &str = "the account is not configured any more";
 
 /// What the sender of these may do at this moment: of all that is known of them, the least.
-pub(super) fn authority<'a>(
+pub(crate) fn authority<'a>(
     shared: &Shared,
     rows: impl IntoIterator<Item = &'a Inbound>,
 ) -> Authority {
@@ -25,6 +25,16 @@ pub(super) fn authority<'a>(
     };
     let least = rows.into_iter().map(of).min_by_key(|by| by.footing);
     least.unwrap_or_else(Authority::none)
+}
+
+/// Nobody answers these rows: who said them was put out since they were journalled.
+pub(crate) async fn deny(shared: &Shared, key: &SessionKey, rows: &[Seq], why: &str) {
+    let mut backoff = shared.spread.backoff();
+    while let Err(error) = shared.store.deny(rows, why).await {
+        tracing::warn!(session = %key, %error, "rows cannot be denied");
+        shared.clock.sleep(backoff.next()).await;
+    }
+    tracing::info!(session = %key, rows = rows.len(), why, "not let in any more");
 }
 
 /// Why somebody is not heard any more in a chat; none if they are.

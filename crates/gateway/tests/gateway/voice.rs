@@ -14,9 +14,10 @@ use talaria_model::{
     Message, Notify, Question, Shown,
 };
 use talaria_session::budget::{Budget, Budgets};
-use talaria_session::{Aloud, Echo, Gate, Mention, Voice};
+use talaria_session::{Access, Aloud, Echo, Gate, Mention, Voice};
+use talaria_store::Store;
 
-use crate::world::{End, Hears, Life, SIMPLE, Verb, World, agent};
+use crate::world::{End, Handing, Hears, Life, SIMPLE, Verb, World, agent};
 
 const WITH_FILES: Capabilities = Capabilities { files: Files::UpTo(1000), ..SIMPLE };
 
@@ -341,6 +342,45 @@ fn a_store_that_cannot_say_what_was_spent_lets_nobody_be_listened_to_until_it_ca
         life.pass(Duration::from_millis(1)).await;
         assert!(scribe.asked().is_empty(), "{:?}", scribe.asked());
         assert_eq!(life.texts("home", 1).await, [format!("{WRITTEN_DOWN}one")]);
+    });
+}
+
+#[test]
+fn what_somebody_left_who_is_not_heard_any_more_is_neither_fetched_nor_listened_to() {
+    let scribe = Scripted::default();
+    let mut world = World::hearing(WITH_FILES, Hears::Poll).with_agent(reader());
+    world.ears = Some(scribe.ears());
+    world.live(async |life| {
+        life.vendor.hands_out(|_| Handing::Never);
+        speaks(life, "home", "hello");
+        life.until("it is asked for", |vendor| vendor.truth(|truth| !truth.asked_for.is_empty()))
+            .await;
+    });
+    world.accounts[0].1 = Access::closed();
+    world.live(async |life| {
+        life.vendor.hands_out(|_| Handing::Hands);
+        let before = life.vendor.truth(|truth| truth.asked_for.len());
+        life.quiet().await;
+        assert_eq!(life.vendor.truth(|truth| truth.asked_for.len()), before, "it is not fetched");
+        assert!(scribe.asked().is_empty(), "{:?}", scribe.asked());
+        let counts = life.disk.counts().await.expect("reads");
+        assert_eq!((counts.denied, counts.unread), (1, 0));
+        assert!(life.vendor.texts("home").is_empty());
+    });
+}
+
+#[test]
+fn a_recording_of_somebody_who_is_put_out_while_it_comes_is_not_listened_to() {
+    let scribe = Scripted::default();
+    listening(&scribe).live(async |life| {
+        life.vendor.hands_out(|_| Handing::HandsAfter(Duration::from_secs(10)));
+        speaks(life, "home", "hello");
+        life.pass_seconds(5).await;
+        life.gateway.set_access(&life.vendor.account(), Access::closed());
+        life.quiet().await;
+        assert!(scribe.asked().is_empty(), "{:?}", scribe.asked());
+        let counts = life.disk.counts().await.expect("reads");
+        assert_eq!((counts.denied, counts.unread), (1, 0));
     });
 }
 

@@ -464,6 +464,27 @@ fn what_a_process_died_over_is_asked_about_by_the_next_one_and_answered_once() {
 }
 
 #[test]
+fn nobody_is_asked_about_what_somebody_left_who_is_not_heard_any_more() {
+    for text in ["hello", "/new"] {
+        let (mut world, witness) = watched(Witness::new().thinking(LONGEST / 2));
+        world.live(async |life| {
+            life.vendor.say("alice", "home", text);
+            life.until("it is heard", |vendor| vendor.is_heard()).await;
+        });
+        let asked =
+            |witness: &Witness| witness.seen("arriving").len() + witness.seen("asked").len();
+        let before = asked(&witness);
+        world.accounts[0].1 = Access::closed();
+        world.live(async |life| {
+            life.quiet().await;
+            assert_eq!(asked(&witness), before, "{text}");
+            let counts = life.disk.counts().await.expect("reads");
+            assert_eq!((counts.denied, counts.unread), (1, 0), "{text}");
+        });
+    }
+}
+
+#[test]
 fn whoever_stops_waits_for_no_watcher_and_the_next_run_asks() {
     let (mut world, witness) = watched(Witness::new().thinking(LONGEST));
     world.live(async |life| {
