@@ -40,9 +40,18 @@ pub struct Status {
     pub sessions_in_memory: u64,
     /// Turns that are not over.
     pub turns_in_hand: u64,
-    /// Since when the oldest of those works that are being taken, in UTC.
+    /// Turns that work at the moment.
+    #[serde(default)]
+    pub turns_working: u64,
+    /// Since when the one has worked that has worked for the longest, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_since: Option<String>,
+    /// Turns that wait for a place among those that may run at once.
+    #[serde(default)]
+    pub turns_waiting: u64,
+    /// Since when the oldest of those waits, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns_waiting_since: Option<String>,
     /// Events in the journal that no session has taken yet.
     pub unread: u64,
     /// Messages that a session has taken and that are part of no turn yet.

@@ -12,12 +12,12 @@ use axum::{Json, Router};
 use futures::StreamExt;
 use serde::Deserialize;
 use talaria_clock::rfc3339;
-use talaria_gateway::{AccountState, Gateway, PauseError};
+use talaria_gateway::{AccountState, Gateway, PauseError, TurnState, TurnStatus};
 use talaria_model::{AccountId, SessionId};
 use talaria_platform::Surface;
 use talaria_session::Pause;
 use talaria_session::budget::Day;
-use talaria_store::{Clue, Failed, Presence, Queues, Reading, Told};
+use talaria_store::{Failed, Presence, Queues, Reading, Told};
 
 use crate::answers::{self, AnswerError, Listing, Pruning};
 use crate::doors::Operator;
@@ -70,7 +70,9 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
     let counts = gateway.store().counts().await.map_err(AnswerError::from)?;
     let Queues { taken, .. } = gateway.store().queues().await.map_err(AnswerError::from)?;
     let failed = gateway.store().failed(LOSSES).await.map_err(AnswerError::from)?;
-    let accounts = gateway.accounts();
+    let (accounts, turns) = (gateway.accounts(), gateway.turns());
+    let (turns_working, turn_since) = TurnStatus::count(&turns, TurnState::Working);
+    let (turns_waiting, turns_waiting_since) = TurnStatus::count(&turns, TurnState::Waiting);
     Ok(Json(api::Status {
         version: env!("CARGO_PKG_VERSION").into(),
         pid: std::process::id(),
@@ -87,7 +89,10 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
         sessions: counts.sessions,
         sessions_in_memory: gateway.lanes_in_memory() as u64,
         turns_in_hand: counts.turns_in_hand,
-        turn_since: gateway.working_turns().iter().map(|turn| turn.since).min().map(rfc3339),
+        turns_working: turns_working as u64,
+        turn_since: turn_since.map(rfc3339),
+        turns_waiting: turns_waiting as u64,
+        turns_waiting_since: turns_waiting_since.map(rfc3339),
         unread: counts.unread,
         waiting: taken.many,
         waiting_since: taken.oldest.map(rfc3339),
@@ -209,8 +214,8 @@ async fn because(
     Query(wonder): Query<Wonder>,
 ) -> Result<Json<api::Why>, Refusal> {
     let words = if wonder.text { Words::Shown } else { Words::Hidden };
-    let seen = |clue: &Clue, limit| desk.gateway.glimpses(clue, limit);
-    Ok(Json(why::why(desk.gateway.store().as_ref(), seen, &wonder.what, words).await?))
+    let gateway = &desk.gateway;
+    Ok(Json(why::why(gateway.store().as_ref(), Some(gateway), &wonder.what, words).await?))
 }
 
 #[derive(Deserialize)]

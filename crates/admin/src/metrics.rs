@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Json, Router};
-use talaria_gateway::{AccountState, AccountStatus, Gateway};
+use talaria_gateway::{AccountState, AccountStatus, Gateway, TurnState, TurnStatus};
 use talaria_model::Timestamp;
 use talaria_platform::Peer;
 use talaria_store::{Counts, ParcelState, Queue, Queues};
@@ -107,15 +107,23 @@ pub(crate) async fn page(gateway: &Gateway, vitals: &Vitals) -> String {
     }
     let lanes = gateway.lanes_in_memory() as f64;
     page.one("talaria_lanes_in_memory", "gauge", "Sessions that are in memory.", &[], lanes);
-    let turns = gateway.working_turns();
-    let many = turns.len() as f64;
-    page.one("talaria_turns_running", "gauge", "Turns that are being taken.", &[], many);
-    let help = "How long the turn takes that is being taken for the longest.";
-    let longest = turns.iter().map(|turn| now.since(turn.since)).max().unwrap_or_default();
-    page.one("talaria_turn_oldest_seconds", "gauge", help, &[], longest.as_secs_f64());
+    turns(&mut page, &gateway.turns(), now);
     accounts(&mut page, gateway, now);
     own(&mut page, vitals);
     page.text
+}
+
+fn turns(page: &mut Page, turns: &[TurnStatus], now: Timestamp) {
+    let age = |since: Option<Timestamp>| since.map_or(0.0, |at| now.since(at).as_secs_f64());
+    let (many, oldest) = TurnStatus::count(turns, TurnState::Working);
+    page.one("talaria_turns_running", "gauge", "Turns that work.", &[], many as f64);
+    let help = "How long the turn works that has worked for the longest.";
+    page.one("talaria_turn_oldest_seconds", "gauge", help, &[], age(oldest));
+    let (many, oldest) = TurnStatus::count(turns, TurnState::Waiting);
+    let help = "Turns that wait for a place among those that may run at once.";
+    page.one("talaria_turns_waiting", "gauge", help, &[], many as f64);
+    let help = "How long the turn waits for a place that has waited for the longest.";
+    page.one("talaria_turns_waiting_oldest_seconds", "gauge", help, &[], age(oldest));
 }
 
 fn stored(page: &mut Page, counts: &Counts, queues: &Queues, now: Timestamp) {

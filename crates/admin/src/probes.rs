@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use talaria_clock::Mark;
-use talaria_gateway::{AccountState, AccountStatus, Gateway};
+use talaria_gateway::{AccountState, AccountStatus, Gateway, TurnState, TurnStatus};
 use talaria_session::Surface;
 
 use crate::doors::Operator;
@@ -146,7 +146,7 @@ async fn readiness_in_detail(State(probes): State<Probes>) -> Json<api::Readines
     let status = readiness.word().into();
     Json(api::Readiness {
         status,
-        turns: probes.gateway.working_turns().len() as u64,
+        turns: TurnStatus::count(&probes.gateway.turns(), TurnState::Working).0 as u64,
         accounts: accounts.collect(),
     })
 }

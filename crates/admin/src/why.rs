@@ -2,11 +2,12 @@
 //! transcript and the outbox; and from what the running gateway has seen without writing it down.
 
 use talaria_clock::rfc3339;
-use talaria_gateway::{Glimpse, MISDIRECTED, Unwritten};
+use talaria_gateway::{Gateway, Glimpse, MISDIRECTED, Standing, Unwritten};
 use talaria_model::{
     AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Intervened, Intervention,
-    Scrutiny, Timestamp, ToolCall, TurnId,
+    Scrutiny, Timestamp, ToolCall,
 };
+use talaria_session::{Phase, Session};
 use talaria_store::{
     AuditDeed, AuditRow, Audited, Clue, JournalState, ParcelState, Recorded, Sent, Store, Traced,
     Unanswered, head, message_of,
@@ -28,23 +29,23 @@ pub enum Words {
 }
 
 /// What an id or a place leads to: the platform's id of a message, the id of an event, or `account:chat`.
-/// `glimpses` says what a running gateway has seen.
+/// Without a gateway that runs, nothing is known but what is written down.
 pub async fn why(
     store: &dyn Store,
-    glimpses: impl Fn(&Clue, usize) -> Vec<Glimpse>,
+    gateway: Option<&Gateway>,
     asked: &str,
     words: Words,
 ) -> Result<api::Why, AnswerError> {
     for clue in clues(asked) {
         let traced = store.trace(&clue, MOST).await?;
-        let glimpses = glimpses(&clue, MOST);
+        let glimpses = gateway.map(|gateway| gateway.glimpses(&clue, MOST)).unwrap_or_default();
         let kept = store.unanswered(&clue, MOST).await?;
         if traced.is_empty() && glimpses.is_empty() && kept.is_empty() {
             continue;
         }
         let mut decisions = Vec::with_capacity(traced.len());
         for event in &traced {
-            decisions.push(decision(store, event, &glimpses, words).await?);
+            decisions.push(decision(store, gateway, event, &glimpses, words).await?);
         }
         let is_told_of = |glimpse: &&Glimpse| match &glimpse.why {
             Unwritten::Repeated(seq) => traced.iter().any(|event| event.seq == *seq),
@@ -84,14 +85,25 @@ fn clues(asked: &str) -> Vec<Clue> {
 
 async fn decision(
     store: &dyn Store,
+    gateway: Option<&Gateway>,
     event: &Traced,
     glimpses: &[Glimpse],
     words: Words,
 ) -> Result<api::Decision, AnswerError> {
+    let standing = || match (gateway, &event.state) {
+        (Some(gateway), JournalState::Bound(turn)) => {
+            Some(gateway.standing(turn, &event.inbound.to.account))
+        }
+        _ => None,
+    };
+    let before = standing();
     let session = match &event.key {
         Some(key) => store.load(key).await?,
         None => None,
     };
+    // Asked on both sides of reading the session: a turn that ended meanwhile worked before, and one that began
+    // meanwhile does after.
+    let standing = before.filter(|before| *before == Standing::Works).or_else(standing);
     let in_hand = session.as_ref().and_then(|session| session.hand().map(|hand| hand.turn.clone()));
     // A turn that has just ended had not when its row was read.
     let ended = match &event.state {
@@ -103,10 +115,18 @@ async fn decision(
         false => Vec::new(),
     };
     let event = again.iter().find(|again| again.seq == event.seq).unwrap_or(event);
-    let mut told =
-        api::Decision { outcome: outcome(event, in_hand.as_ref()), ..blank(&event.inbound) };
+    let unfinished = match (&event.state, &session) {
+        (JournalState::Bound(turn), Some(session)) if in_hand.as_ref() == Some(turn) => {
+            unfinished(session, standing)
+        }
+        _ => None,
+    };
+    let (outcome, reason) = match unfinished {
+        Some((outcome, reason)) => (outcome, reason),
+        None => (outcome(event), reason(event)),
+    };
+    let mut told = api::Decision { outcome: outcome.to_owned(), reason, ..blank(&event.inbound) };
     told.session = event.key.as_ref().map(ToString::to_string);
-    told.reason = reason(event);
     told.turn = match &event.state {
         JournalState::Bound(turn) => Some(turn.to_string()),
         _ => None,
@@ -181,12 +201,67 @@ fn is_asked_about(inbound: &Inbound) -> bool {
     }
 }
 
-fn outcome(event: &Traced, in_hand: Option<&TurnId>) -> String {
-    let known = match &event.state {
+/// How it stands with the turn that a session has in hand, and what it waits for. A gateway that runs says how
+/// it stands there.
+fn unfinished(
+    session: &Session,
+    standing: Option<Standing>,
+) -> Option<(&'static str, Option<String>)> {
+    let why = |reason: &str| Some(reason.to_owned());
+    let goes_on = "its turn is in hand, and goes on at the next start";
+    Some(match (&session.phase, standing) {
+        (Phase::Idle, _) => return None,
+        (Phase::Asking { question, .. }, standing) => {
+            let outcome = match standing {
+                Some(_) => "waits for a person",
+                None => "waits for a person, and for the next start",
+            };
+            (
+                outcome,
+                why(match question.approval {
+                    Some(_) => "somebody has to approve it",
+                    None => "its question is not answered yet",
+                }),
+            )
+        }
+        (Phase::Interrupting(_) | Phase::Stopping(_), Some(_)) => ("is being stopped", None),
+        (Phase::Interrupting(_) | Phase::Stopping(_), None) => {
+            ("was told to stop, and ends at the next start", None)
+        }
+        (Phase::Thinking(_), None) => (goes_on, None),
+        (Phase::Thinking(_), Some(standing)) => match standing {
+            Standing::Works => ("is being answered", None),
+            Standing::WaitsForPlace { working, ahead } => {
+                ("waits for a place", Some(behind(working, ahead)))
+            }
+            Standing::WaitsForAccount => {
+                ("waits for its account", why("the account was taken out"))
+            }
+            Standing::LeftToNextRun => (goes_on, why("the gateway is ending")),
+            Standing::NotBegun => ("its turn has not begun yet", None),
+        },
+    })
+}
+
+/// What is before a turn that waits for a place.
+fn behind(working: usize, ahead: usize) -> String {
+    let works = match working {
+        1 => "1 turn that works".to_owned(),
+        many => format!("{many} turns that work"),
+    };
+    match ahead {
+        0 => format!("behind {works} elsewhere"),
+        1 => format!("behind {works} and 1 that waits elsewhere"),
+        many => format!("behind {works} and {many} that wait elsewhere"),
+    }
+}
+
+/// What became of something whose turn, if it has one, is over.
+fn outcome(event: &Traced) -> &'static str {
+    match &event.state {
         JournalState::Unread if is_asked_about(&event.inbound) => "waits for hooks to decide",
         JournalState::Unread => "waits to be read",
         JournalState::Taken => "waits for its turn",
-        JournalState::Bound(turn) if in_hand == Some(turn) => "is being answered",
         JournalState::Bound(_) if event.parcels.is_empty() => "its turn ended without an answer",
         JournalState::Bound(_) => match (delivered(&event.parcels), because(event)) {
             (ANSWERED, Some(_)) => "told why there is no whole answer",
@@ -199,8 +274,7 @@ fn outcome(event: &Traced, in_hand: Option<&TurnId>) -> String {
         JournalState::Ignored(_) => "ignored",
         JournalState::Denied(_) => "not let in",
         JournalState::Quarantined(_) => "set aside",
-    };
-    known.to_owned()
+    }
 }
 
 /// All of an answer is where it was to go.
@@ -482,5 +556,91 @@ fn unanswered(kept: &Unanswered) -> api::Decision {
         hooks: Vec::new(),
         parts: Vec::new(),
         text: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+    use talaria_model::{Address, CallId, Chat, ChatKind, Question, Sender, SenderId, Source};
+    use talaria_session::{Rules, Scope, SessionKey, TurnInHand};
+
+    fn inbound() -> Inbound {
+        let chat = Chat { id: ChatId::literal("c"), kind: ChatKind::Dm };
+        Inbound {
+            id: EventId::literal("e"),
+            at: Timestamp::default(),
+            from: Sender::new(SenderId::literal("ann")),
+            to: Address { account: AccountId::literal("main"), chat, thread: None },
+            source: Source::default(),
+            kind: InboundKind::Stopped,
+        }
+    }
+
+    fn session(phase: impl FnOnce(TurnInHand) -> Phase) -> Session {
+        let Inbound { from, to, .. } = inbound();
+        let key = SessionKey::of(&inbound(), Scope::default());
+        let mut session =
+            Session::begin(key, to.clone(), Timestamp::default(), Arc::new(Rules::default()));
+        let hand = json!({
+            "turn": {"session": session.id.clone(), "number": 1},
+            "from": from, "to": to, "seqs": [1], "delivery": 1, "deadline": 0,
+        });
+        session.phase = phase(serde_json::from_value(hand).expect("a turn in hand"));
+        session
+    }
+
+    fn asks() -> Session {
+        session(|hand| Phase::Asking {
+            hand,
+            question: Question {
+                call: CallId::literal("c1"),
+                text: "Sure?".into(),
+                choices: Vec::new(),
+                approval: None,
+            },
+            since: Timestamp::default(),
+            expires: Timestamp::default(),
+            sent: None,
+        })
+    }
+
+    #[track_caller]
+    fn check(session: &Session, standing: Option<Standing>, outcome: &str, reason: Option<&str>) {
+        let told = unfinished(session, standing);
+        assert_eq!(told, Some((outcome, reason.map(str::to_owned))), "{standing:?}");
+    }
+
+    #[test]
+    fn a_turn_in_hand_is_being_answered_only_where_it_works() {
+        use Standing::{LeftToNextRun, NotBegun, WaitsForAccount, WaitsForPlace, Works};
+        let thinks = session(Phase::Thinking);
+        let goes_on = "its turn is in hand, and goes on at the next start";
+        check(&thinks, None, goes_on, None);
+        check(&thinks, Some(LeftToNextRun), goes_on, Some("the gateway is ending"));
+        check(&thinks, Some(Works), "is being answered", None);
+        check(&thinks, Some(NotBegun), "its turn has not begun yet", None);
+        let out = Some("the account was taken out");
+        check(&thinks, Some(WaitsForAccount), "waits for its account", out);
+        for (working, ahead, reason) in [
+            (1, 0, "behind 1 turn that works elsewhere"),
+            (3, 1, "behind 3 turns that work and 1 that waits elsewhere"),
+            (3, 2, "behind 3 turns that work and 2 that wait elsewhere"),
+        ] {
+            let waits = Some(WaitsForPlace { working, ahead });
+            check(&thinks, waits, "waits for a place", Some(reason));
+        }
+        let stops = session(Phase::Stopping);
+        check(&stops, Some(Works), "is being stopped", None);
+        check(&stops, None, "was told to stop, and ends at the next start", None);
+    }
+
+    #[test]
+    fn a_turn_that_asks_waits_for_a_person_whatever_runs() {
+        let (asks, why) = (asks(), Some("its question is not answered yet"));
+        check(&asks, Some(Standing::NotBegun), "waits for a person", why);
+        check(&asks, None, "waits for a person, and for the next start", why);
     }
 }

@@ -76,6 +76,7 @@ struct Turn {
     turn: String,
     account: String,
     chat: String,
+    state: &'static str,
     for_seconds: u64,
 }
 
@@ -149,11 +150,12 @@ impl InHand {
     pub(crate) fn of(gateway: &Gateway, chores: &Chores, redact: &dyn Fn(&str) -> String) -> Self {
         let now = SystemClock.now();
         let runtime = tokio::runtime::Handle::current().metrics();
-        let turns = gateway.working_turns().into_iter().map(|working| Turn {
-            turn: working.turn.to_string(),
-            account: working.to.account.to_string(),
-            chat: working.to.chat.id.to_string(),
-            for_seconds: now.since(working.since).as_secs(),
+        let turns = gateway.turns().into_iter().map(|status| Turn {
+            turn: status.turn.to_string(),
+            account: status.to.account.to_string(),
+            chat: status.to.chat.id.to_string(),
+            state: status.state.as_str(),
+            for_seconds: now.since(status.since).as_secs(),
         });
         let dump = gateway.dump();
         let statuses = gateway.accounts();
@@ -207,7 +209,8 @@ impl InHand {
     /// What an end may wait for, in one line.
     pub(crate) fn in_words(&self) -> String {
         let turns = self.turns.iter().map(|turn| {
-            format!("a turn in {}:{} for {} s", turn.account, turn.chat, turn.for_seconds)
+            let Turn { account, chat, state, for_seconds, .. } = turn;
+            format!("a turn in {account}:{chat}, {state} for {for_seconds} s")
         });
         let lanes = self.lanes.iter().filter(|lane| lane.phase != "idle" || lane.waiting > 0);
         let lanes = lanes.map(|lane| format!("the session {}, {}", lane.session, lane.phase));
@@ -328,6 +331,7 @@ mod tests {
             turn: "s1/1".into(),
             account: "bench".into(),
             chat: "ann".into(),
+            state: "working",
             for_seconds: 30,
         };
         let lane = |session: &str, phase| Lane {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use talaria_admin::Operator;
 use talaria_clock::{Clock, Mark, SystemClock, rfc3339};
-use talaria_gateway::{AccountState, AccountStatus, Gateway};
+use talaria_gateway::{AccountState, AccountStatus, Gateway, TurnState, TurnStatus};
 use talaria_machine::{Mode, Outlasts, Process, replace_to};
 
 use crate::aside::aside;
@@ -223,7 +223,7 @@ impl StateFile {
                 words.into_iter().flatten().collect::<Vec<_>>().join("; ")
             }),
             restart_requested: decision.is_some_and(|(ending, _)| ending == Ending::Again),
-            active_agents: gateway.working_turns().len(),
+            active_agents: TurnStatus::count(&gateway.turns(), TurnState::Working).0,
             boot: boot.phases(),
             platforms: accounts.iter().map(|account| platform(account, &redact)).collect(),
             ..self.state(gateway_state)

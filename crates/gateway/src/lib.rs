@@ -67,7 +67,7 @@ use std::time::Duration;
 
 use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
-use talaria_model::{AccountId, ChatKind, SessionId, Timestamp};
+use talaria_model::{AccountId, ChatKind, SessionId, Timestamp, TurnId};
 use talaria_platform::{Account, FileStore};
 use talaria_session::{Access, Ended, Event, Gate, PairWish, Pause, Rules, Scope, SessionKey};
 use talaria_store::{Clue, Store, StoreError};
@@ -94,7 +94,7 @@ pub use recall::StoreRecall;
 pub use shared::{Limits, Routes};
 pub use speaking::Mouth;
 pub use steward::{NoSteward, Steward};
-pub use turns::WorkingTurn;
+pub use turns::{Standing, TurnState, TurnStatus};
 pub use watching::{
     Arriving, Commanded, Decided, Happening, NoWatcher, Order, Over, Used, Watcher, What,
 };
@@ -370,9 +370,14 @@ impl Gateway {
         dump::dump(&self.shared)
     }
 
-    /// The turns that work at the moment.
-    pub fn working_turns(&self) -> Vec<WorkingTurn> {
+    /// The turns that are being taken at the moment.
+    pub fn turns(&self) -> Vec<TurnStatus> {
         self.shared.turns.all()
+    }
+
+    /// How it stands with a turn of an account that is in hand and waits for no person.
+    pub fn standing(&self, turn: &TurnId, account: &AccountId) -> Standing {
+        turns::standing(&self.shared, turn, account)
     }
 
     /// Ends. No turn begins any more, turns in hand get some time to finish, and what is not finished then

@@ -192,7 +192,7 @@ struct InProgress {
     stopped: CancellationToken,
     /// Why its agent is not asked at all.
     refused: Option<Failure>,
-    /// That it works, until it has a place to do that.
+    /// That it is being taken, until it has a place.
     in_hand: Option<InHand>,
 }
 
@@ -313,8 +313,10 @@ impl InProgress {
     async fn place(&mut self) -> Place {
         let Start { turn, to, .. } = &self.start;
         let in_hand = self.in_hand.take();
-        let _in_hand = in_hand.unwrap_or_else(|| InHand::new(&self.shared, turn, to));
-        Place { _permit: self.shared.turn_permits.clone().acquire_owned().await.ok(), _in_hand }
+        let mut in_hand = in_hand.unwrap_or_else(|| InHand::new(&self.shared, turn, to));
+        let permit = self.shared.turn_permits.clone().acquire_owned().await.ok();
+        in_hand.works();
+        Place { _permit: permit, _in_hand: in_hand }
     }
 
     async fn turn(&mut self) -> Turn {

@@ -132,13 +132,17 @@ fn print(status: &Status) -> Result<(), Halt> {
         })
         .collect();
     say!("{}", table(&["ACCOUNT", "PLATFORM", "STATE", ""], &rows));
-    let turns = since("in hand", "one works", status.turn_since.as_deref());
+    let works = since("at work", "one", status.turn_since.as_deref());
+    let placeless =
+        since("waiting for a place", "the oldest", status.turns_waiting_since.as_deref());
     let waiting = since("behind a turn", "the oldest", status.waiting_since.as_deref());
     let rows = [
         ("conversations", status.sessions, "known"),
         ("", status.sessions_in_memory, "in memory"),
         ("entries", status.entries, "in all transcripts"),
-        ("turns", status.turns_in_hand, &turns),
+        ("turns", status.turns_in_hand, "in hand"),
+        ("", status.turns_working, &works),
+        ("", status.turns_waiting, &placeless),
         ("messages", status.unread, "to read"),
         ("", status.waiting, &waiting),
         ("", status.undelivered, "to deliver"),

@@ -29,8 +29,7 @@ pub(crate) async fn why(home: &Home, options: WhyOptions) -> Result<Exit, Halt> 
             let _lock = home.lock()?;
             let store = start::store(home)?;
             let words = if text { Words::Shown } else { Words::Hidden };
-            // Nobody has seen anything that is not written down.
-            why::why(store.as_ref(), |_, _| Vec::new(), &what, words).await.map_err(Halt::failed)?
+            why::why(store.as_ref(), None, &what, words).await.map_err(Halt::failed)?
         }
     };
     if output.json {

@@ -152,6 +152,7 @@ async fn why_tells_who_approved_what_a_message_led_to() {
     let home = place.rig.home.path();
     let (ended, waits) = run(home, &["why", "bench:ann"]).await;
     assert!(ended.success() && waits.contains("somebody was asked to approve it"), "{waits}");
+    assert!(waits.contains("→ waits for a person: somebody has to approve it"), "{waits}");
     place.press("ann", &choices, "Approve once").await;
     let (ended, told) = run(home, &["why", "bench:ann"]).await;
     assert!(ended.success(), "{told}");

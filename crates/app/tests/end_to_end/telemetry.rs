@@ -146,7 +146,8 @@ async fn who_waits_behind_a_turn_that_does_not_end_is_seen_with_how_long() {
     assert!(turn.ends_with('Z') && turn <= oldest, "{told}");
     let (_, told) = run(&home, &["status"]).await;
     for line in [
-        format!("1 in hand, one works since {turn}"),
+        "1 in hand".to_owned(),
+        format!("1 at work, one since {turn}"),
         format!("1 behind a turn, the oldest since {oldest}"),
     ] {
         assert!(told.contains(&line), "{line} in {told}");
@@ -156,6 +157,56 @@ async fn who_waits_behind_a_turn_that_does_not_end_is_seen_with_how_long() {
     let (_, page) = run(&home, &["metrics"]).await;
     assert_eq!(sample(&page, "talaria_messages_waiting"), Some(0.0), "{page}");
     assert_eq!(sample(&page, "talaria_messages_waiting_oldest_seconds"), Some(0.0), "{page}");
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn turns_that_wait_for_a_place_are_counted_apart_from_those_that_work() {
+    let mut rig =
+        Rig::configured(VendorSettings::default(), &[], "limits: {turns_at_once: 1}\n").await;
+    rig.start().await;
+    let home = rig.home.path().to_owned();
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    for chat in ["ben", "cleo", "dora"] {
+        rig.vendor.say(chat, "and I?");
+    }
+    let waits = async {
+        loop {
+            let (_, page) = run(&home, &["metrics"]).await;
+            if sample(&page, "talaria_turns_waiting") == Some(3.0) {
+                return page;
+            }
+            SystemClock.sleep(GLANCE).await;
+        }
+    };
+    let page = within(HANGS, "three who wait", waits).await;
+    assert_eq!(sample(&page, "talaria_turns_running"), Some(1.0), "{page}");
+    for age in ["talaria_turns_waiting_oldest_seconds", "talaria_turn_oldest_seconds"] {
+        let seconds = sample(&page, age);
+        assert!(seconds.is_some_and(|age| age > 0.0 && age < 600.0), "{age} in {page}");
+    }
+    let (_, told) = run(&home, &["status", "--json"]).await;
+    let status: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let many = (&status["turns_in_hand"], &status["turns_working"], &status["turns_waiting"]);
+    assert_eq!(many, (&4.into(), &1.into(), &3.into()), "{told}");
+    let since = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
+    let (works, oldest) = (since("turn_since"), since("turns_waiting_since"));
+    assert!(works.ends_with('Z') && works <= oldest, "{told}");
+    let (_, told) = run(&home, &["status"]).await;
+    for line in [
+        "4 in hand".to_owned(),
+        format!("1 at work, one since {works}"),
+        format!("3 waiting for a place, the oldest since {oldest}"),
+    ] {
+        assert!(told.contains(&line), "{line} in {told}");
+    }
+    rig.llm.hold(Hold::Never);
+    rig.until_everything_is_answered().await;
+    let (_, page) = run(&home, &["metrics"]).await;
+    assert_eq!(sample(&page, "talaria_turns_waiting"), Some(0.0), "{page}");
+    assert_eq!(sample(&page, "talaria_turns_waiting_oldest_seconds"), Some(0.0), "{page}");
     rig.end().await;
 }
 

@@ -1,13 +1,15 @@
 //! What became of each message: asked of the running gateway for all of them, and of the store.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 use talaria_clock::{Clock, SystemClock};
-use talaria_testkit::{Asked, Reply, Truth, VendorSettings, within};
+use talaria_testkit::{Asked, Hold, Reply, Truth, VendorSettings, within};
 
-use crate::rig::{HANGS, Rig, run};
+use crate::questions::asks;
+use crate::rig::{HANGS, Rig, insist, run};
 
 /// How often it is looked.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -213,4 +215,70 @@ async fn why_names_what_kept_somebody_from_an_answer() {
     let (ended, output) = run(rig.home.path(), &["why", &knock, "--text"]).await;
     assert!(ended.success() && output.contains("delivered as message"), "{output}");
     assert!(!output.contains(&code), "{output}");
+}
+
+/// What is said of the newest message in a chat, once these words are part of it.
+async fn told(home: &Path, chat: &str, words: &str) -> String {
+    let place = format!("bench:{chat}");
+    let mut last = String::new();
+    let looking = async {
+        loop {
+            let (ended, output) = run(home, &["why", &place]).await;
+            last.clone_from(&output);
+            if ended.success() && output.contains(words) {
+                return output;
+            }
+            SystemClock.sleep(GLANCE).await;
+        }
+    };
+    let found = tokio::time::timeout(HANGS, looking).await;
+    found.unwrap_or_else(|_| panic!("in vain: {words:?} about {chat}\n{last}"))
+}
+
+#[tokio::test]
+async fn a_message_is_being_answered_only_while_somebody_answers_it() {
+    let sections = "agent: {busy_input_mode: queue, busy_ack_enabled: false}\n\
+                    limits: {turns_at_once: 1}\n";
+    let mut rig = Rig::configured(VendorSettings::default(), &[], sections).await;
+    rig.start().await;
+    let home = rig.home.path().to_owned();
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    told(&home, "ann", "→ is being answered").await;
+    rig.vendor.say("ben", "and I?");
+    let output = told(&home, "ben", "→ waits for a place").await;
+    assert!(output.contains("a place: behind 1 turn that works elsewhere"), "{output}");
+    rig.vendor.say("cleo", "and I?");
+    let output = told(&home, "cleo", "→ waits for a place").await;
+    assert!(output.contains("behind 1 turn that works and 1 that waits elsewhere"), "{output}");
+    rig.process().terminate().unwrap();
+    within(HANGS, "the note in the log", rig.process().line(|line| line.contains("ending"))).await;
+    rig.vendor.say("dora", "too late?");
+    let goes_on = "→ its turn is in hand, and goes on at the next start";
+    told(&home, "dora", &format!("{goes_on}: the gateway is ending")).await;
+    told(&home, "ann", "→ is being answered").await;
+    let ended = insist(rig.process()).await;
+    assert_eq!(ended.code(), Some(1));
+    // Nobody answers anybody.
+    for chat in ["ann", "ben", "cleo", "dora"] {
+        told(&home, chat, goes_on).await;
+    }
+    rig.llm.hold(Hold::Never);
+    rig.start().await;
+    rig.until_everything_is_answered().await;
+    told(&home, "ann", "→ answered\n").await;
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_turn_that_asks_somebody_waits_for_them_with_a_gateway_and_without() {
+    let mut rig = Rig::new(VendorSettings::default(), &[]).await;
+    rig.llm.script(asks);
+    rig.start().await;
+    let home = rig.home.path().to_owned();
+    rig.vendor.say_plainly("ann", "paint it");
+    told(&home, "ann", "→ waits for a person: its question is not answered yet").await;
+    rig.end().await;
+    told(&home, "ann", "→ waits for a person, and for the next start").await;
 }

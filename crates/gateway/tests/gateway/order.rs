@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use talaria_clock::{Clock, SystemClock};
+use talaria_gateway::{Standing, TurnState, TurnStatus};
 use talaria_model::{Failure, Word};
+use talaria_store::Store;
 
-use crate::world::{Conduct, SIMPLE, Verb, World, agent};
+use crate::world::{Conduct, SIMPLE, Verb, World, agent, key};
 
 /// How many turns run at the moment, and how many did at most.
 #[derive(Clone, Default)]
@@ -93,6 +95,37 @@ fn no_more_turns_run_at_once_than_there_are_places() {
         life.quiet().await;
         assert_eq!(life.vendor.truth(|truth| truth.shown.len()), 20);
         assert_eq!(crowd.most(), 3);
+    });
+}
+
+#[test]
+fn a_turn_that_waits_for_a_place_is_told_apart_from_one_that_works() {
+    let crowd = Crowd::default();
+    let mut world = World::new(SIMPLE).with_agent(slow(10, &crowd));
+    world.limits.turns_at_once = 1;
+    world.live(async |life| {
+        let standing = async |chat: &str| {
+            let session = life.disk.load(&key(&life.vendor.dm(chat))).await.unwrap().unwrap();
+            let turn = &session.hand().expect("a turn in hand").turn;
+            life.gateway.standing(turn, &life.vendor.account())
+        };
+        for chat in ["home", "work", "garden"] {
+            life.vendor.say("alice", chat, "hello");
+            life.pass_seconds(2).await;
+        }
+        let waits = |ahead: usize| Standing::WaitsForPlace { working: 1, ahead };
+        assert_eq!(standing("home").await, Standing::Works);
+        assert_eq!(standing("work").await, waits(0));
+        assert_eq!(standing("garden").await, waits(1));
+        let turns = life.gateway.turns();
+        let count = |state| TurnStatus::count(&turns, state).0;
+        assert_eq!((count(TurnState::Working), count(TurnState::Waiting)), (1, 2));
+        life.pass_seconds(6).await;
+        assert_eq!(standing("work").await, Standing::Works);
+        assert_eq!(standing("garden").await, waits(0));
+        let turns = life.gateway.turns();
+        let since = |state| TurnStatus::count(&turns, state).1.expect("one of them");
+        assert!(since(TurnState::Working) > since(TurnState::Waiting), "not the time it waited");
     });
 }
 

@@ -322,7 +322,7 @@ fn a_stopping_gateway_takes_in_what_is_said_and_the_next_run_answers() {
             life.pass_seconds(1).await;
             life.vendor.say("bob", "work", "too late");
             life.until("it is taken in", |vendor| vendor.is_heard()).await;
-            assert_eq!(life.gateway.working_turns().len(), 1, "no turn begins");
+            assert_eq!(life.gateway.turns().len(), 1, "no turn begins");
             life.pass_seconds(27).await;
             life.vendor.say("carol", "garden", "much too late");
         };

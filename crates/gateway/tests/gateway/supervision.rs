@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use talaria_clock::{Clock, SystemClock};
-use talaria_gateway::{AccountPlan, AccountState, AccountStatus, PauseError, Probation, Steward};
+use talaria_gateway::{
+    AccountPlan, AccountState, AccountStatus, PauseError, Probation, Standing, Steward,
+};
 use talaria_model::{AccountId, Address, Capabilities, Ids, SenderId, TextLimit, Timestamp};
 use talaria_platform::{ConnectError, LinkError, SendError};
 use talaria_session::{Access, Busy, Pause, Person, Strangers};
 use talaria_store::{MemoryStore, Store};
 use tokio::sync::Semaphore;
 
-use crate::world::{Conduct, EDITING, Hears, Life, Reach, SIMPLE, Vendor, Verb, World, agent};
+use crate::world::{Conduct, EDITING, Hears, Life, Reach, SIMPLE, Vendor, Verb, World, agent, key};
 
 /// What nobody is to be told.
 const SECRET: &str = "42-canary";
@@ -763,6 +765,10 @@ async fn taken_out_at_work(life: &Life, begun: &Semaphore, may_end: &Semaphore) 
     let counts = life.disk.counts().await.unwrap();
     assert_eq!((counts.denied, counts.unread, counts.undelivered), (0, 1, 1), "{counts:?}");
     assert_eq!(begun.available_permits(), 1, "no turn begins for an account that is out");
+    let session = life.disk.load(&key(&life.vendor.dm("home"))).await.unwrap().unwrap();
+    let turn = &session.hand().expect("it waits").turn;
+    let standing = life.gateway.standing(turn, &life.vendor.account());
+    assert_eq!(standing, Standing::WaitsForAccount);
     assert!(life.vendor.texts("home").is_empty());
 }
 
