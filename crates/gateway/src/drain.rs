@@ -26,8 +26,8 @@ const LONG_WAIT: Duration = Duration::from_secs(5);
 /// How a gateway is to end.
 #[derive(Debug, Clone)]
 pub struct Drain {
-    /// How long turns in hand get to finish. No turn begins meanwhile; what is said is taken in and
-    /// answered by the next run.
+    /// How long turns that work get to finish. No turn begins meanwhile, also none that waits for a place;
+    /// what is said is taken in and answered by the next run.
     pub patience: Duration,
     /// How long what was said gets to leave afterwards.
     pub flush: Duration,

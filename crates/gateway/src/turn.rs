@@ -15,6 +15,7 @@ use talaria_session::{Approvers, Deed, Person, SessionKey, Start, Unsaid, Whose}
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::drain::Begun;
 use crate::lane::Lane;
 use crate::marks::{self, Marking};
 use crate::preview::{Live, Past, Shown, said_in};
@@ -54,6 +55,11 @@ impl TurnHandle {
     /// sees or hears anything of it.
     pub(crate) fn confirm(&self) {
         self.durable.cancel();
+    }
+
+    /// Whether its agent has begun. One that waits for a place has not.
+    pub(crate) fn begun(&self) -> Begun {
+        if self.written.get().is_some() { Begun::Yes } else { Begun::No }
     }
 
     /// What the agent has not said yet: what can be read of it, and what it used.
@@ -309,12 +315,25 @@ impl InProgress {
         (place, agent.start(turn))
     }
 
-    /// Waits for a place among the turns that may run at once.
+    /// Waits for a place among the turns that may run at once. Whoever has to wait while the gateway ends gets
+    /// none: the turn is in hand, the next run goes on with it, and nothing waits for it any more. Until it is
+    /// cut off, it can still be stopped.
     async fn place(&mut self) -> Place {
         let Start { turn, to, .. } = &self.start;
         let in_hand = self.in_hand.take();
         let mut in_hand = in_hand.unwrap_or_else(|| InHand::new(&self.shared, turn, to));
-        let permit = self.shared.turn_permits.clone().acquire_owned().await.ok();
+        let permits = self.shared.turn_permits.clone();
+        let permit = match permits.clone().try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => tokio::select! {
+                biased;
+                () = self.shared.draining.cancelled() => {
+                    drop(in_hand);
+                    return std::future::pending().await;
+                }
+                permit = permits.acquire_owned() => permit.ok(),
+            },
+        };
         in_hand.works();
         Place { _permit: permit, _in_hand: in_hand }
     }

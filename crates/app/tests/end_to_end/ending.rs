@@ -47,6 +47,31 @@ async fn what_arrives_while_it_ends_is_answered_by_the_next_run() {
 }
 
 #[tokio::test]
+async fn a_turn_that_waits_for_a_place_does_not_begin_while_it_ends() {
+    let mut rig =
+        Rig::configured(VendorSettings::default(), &[], "limits: {turns_at_once: 1}\n").await;
+    rig.start().await;
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ann", "hello");
+    rig.llm.until_requests(1).await;
+    for chat in ["ben", "cleo"] {
+        rig.vendor.say(chat, "and I?");
+    }
+    rig.until("everything is stored", |truth| truth.acked() == truth.happened()).await;
+    rig.process().terminate().unwrap();
+    within(HANGS, "the note in the log", rig.process().line(|line| line.contains("ending"))).await;
+    rig.llm.hold(Hold::Never);
+    let ended = within(HANGS, "the gateway to end", rig.process().ended()).await.unwrap();
+    assert!(ended.success(), "{ended}");
+    assert_eq!(rig.llm.requests(), 1, "no turn begins");
+    assert!(rig.vendor.read(|truth| truth.shown_in("ann").count()) > 0, "what works is finished");
+    rig.start().await;
+    rig.until_everything_is_answered().await;
+    rig.settle().await;
+    rig.check();
+}
+
+#[tokio::test]
 async fn asked_twice_it_ends_at_once_and_loses_nothing() {
     let mut rig = Rig::new(VendorSettings::default(), &[]).await;
     rig.start().await;

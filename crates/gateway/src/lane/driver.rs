@@ -298,7 +298,7 @@ impl Driver {
         else {
             return;
         };
-        let begun = if self.turn.is_some() { Begun::Yes } else { Begun::No };
+        let begun = self.turn.as_ref().map_or(Begun::No, TurnHandle::begun);
         let farewell = leaving.farewell(begun, hand.began, self.shared.clock.now());
         let event = Event::Leaving { reason: leaving.reason, farewell };
         // Whatever comes of it, the process ends.

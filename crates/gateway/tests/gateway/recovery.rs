@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use talaria_agent::Agent;
 use talaria_clock::{Clock, SystemClock};
-use talaria_gateway::Drain;
+use talaria_gateway::{Drain, Standing};
 use talaria_model::{AgentEvent, CallId, Cost, EntryBody, ToolCall, Usage};
 use talaria_platform::ConnectError;
 use talaria_store::Store;
 
-use crate::world::{Conduct, MARK, SIMPLE, Vendor, Verb, World, agent, echo, finished, keyed};
+use crate::questions::question;
+use crate::world::{Conduct, MARK, SIMPLE, Vendor, Verb, World, agent, echo, finished, key, keyed};
 
 /// Works for twenty minutes on what it is told.
 fn slow() -> Arc<dyn Agent> {
@@ -338,6 +339,99 @@ fn a_stopping_gateway_takes_in_what_is_said_and_the_next_run_answers() {
         assert_eq!(life.texts("home", 2).await[1], "echo: hello");
         assert_eq!(life.texts("work", 2).await[1], "echo: too late");
         assert_eq!(life.texts("garden", 1).await, ["echo: much too late"]);
+    });
+}
+
+/// Asks whoever says "ask", and works for ten seconds on everything.
+fn ten_seconds() -> Arc<dyn Agent> {
+    agent(|mut stage| async move {
+        if stage.said() == "ask" {
+            stage.ask(question("Sure?")).await;
+        }
+        SystemClock.sleep(Duration::from_secs(10)).await;
+        let answer = stage.echo();
+        stage.finish(&answer).await;
+    })
+}
+
+#[test]
+fn a_turn_that_waits_for_a_place_is_left_to_the_next_run_and_holds_up_nothing() {
+    let mut world = World::new(SIMPLE).with_agent(ten_seconds());
+    world.limits.turns_at_once = 1;
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.pass_seconds(1).await;
+        life.vendor.say("bob", "work", "waits for long");
+        life.pass_seconds(6).await;
+        life.vendor.say("carol", "garden", "hardly waits");
+        life.pass_seconds(1).await;
+        let session = life.disk.load(&key(&life.vendor.dm("work"))).await.unwrap().unwrap();
+        let turn = session.hand().expect("it waits").turn.clone();
+        let looking = async {
+            life.pass_seconds(1).await;
+            let standing = life.gateway.standing(&turn, &life.vendor.account());
+            assert_eq!(standing, Standing::LeftToNextRun);
+        };
+        let draining = life.gateway.drain(Drain::within(Duration::from_secs(600)));
+        let (drained, ()) = tokio::join!(draining, looking);
+        assert!(drained.waited < Duration::from_secs(5), "only for what works: {drained:?}");
+        assert_eq!((drained.left.len(), drained.clean), (2, true), "{drained:?}");
+    });
+    assert_eq!(world.vendor().texts("home"), ["echo: hello"], "what works is finished");
+    assert_eq!(world.vendor().texts("work"), [LEFT], "has waited for long");
+    assert!(world.vendor().texts("garden").is_empty(), "hardly waits yet");
+    world.live(async |life| {
+        assert_eq!(life.texts("work", 2).await[1], "echo: waits for long");
+        assert_eq!(life.texts("garden", 1).await, ["echo: hardly waits"]);
+    });
+}
+
+#[test]
+fn an_answer_that_finds_no_place_while_the_gateway_ends_is_used_by_the_next_run() {
+    let mut world = World::new(SIMPLE).with_agent(ten_seconds());
+    world.limits.turns_at_once = 1;
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "ask");
+        life.texts("home", 1).await;
+        life.vendor.say("bob", "work", "takes the only place");
+        life.pass_seconds(1).await;
+        let answering = async {
+            life.pass_seconds(1).await;
+            life.vendor.say("alice", "home", "yes");
+        };
+        let draining = life.gateway.drain(Drain::within(Duration::from_secs(600)));
+        let (drained, ()) = tokio::join!(draining, answering);
+        assert!(drained.waited < Duration::from_secs(10), "only for what works: {drained:?}");
+        assert_eq!(drained.left.len(), 1, "{drained:?}");
+    });
+    assert_eq!(world.vendor().texts("work"), ["echo: takes the only place"]);
+    world.live(async |life| {
+        let texts = life.texts("home", 3).await;
+        assert_eq!(texts[1..], [LEFT, "echo: ask"], "it was not asked again: {texts:?}");
+    });
+}
+
+#[test]
+fn a_turn_without_a_place_can_be_stopped_while_the_gateway_ends() {
+    let mut world = World::new(SIMPLE).with_agent(ten_seconds());
+    world.limits.turns_at_once = 1;
+    world.live(async |life| {
+        life.vendor.say("bob", "work", "takes the only place");
+        life.pass_seconds(1).await;
+        life.vendor.say("alice", "home", "waits");
+        life.pass_seconds(1).await;
+        let stopping = async {
+            life.pass_seconds(1).await;
+            life.vendor.say("alice", "home", "/stop");
+            life.texts("home", 1).await;
+        };
+        let draining = life.gateway.drain(Drain::within(Duration::from_secs(600)));
+        let (drained, ()) = tokio::join!(draining, stopping);
+        assert!(drained.left.is_empty(), "{drained:?}");
+    });
+    world.live(async |life| {
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("home").len(), 1, "{:?}", life.vendor.texts("home"));
     });
 }
 
