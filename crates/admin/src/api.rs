@@ -12,6 +12,9 @@ pub struct Status {
     pub version: String,
     /// Its process.
     pub pid: u32,
+    /// `starting`, `ready`, `degraded`, `unconnected`, `draining` while it ends, or `unwritable`.
+    #[serde(default)]
+    pub state: String,
     /// When it started, in UTC.
     pub started: String,
     /// For how many seconds it has been running.
@@ -174,7 +177,7 @@ pub struct Stranger {
 /// Whether messages are taken in and answered, and where they are not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Readiness {
-    /// `starting`, `ready`, `degraded`, `draining` or `unwritable`.
+    /// `starting`, `ready`, `degraded`, `unconnected`, `draining` or `unwritable`.
     pub status: String,
     /// Turns that work at the moment.
     pub turns: u64,

@@ -157,7 +157,12 @@ impl Doors {
         let started = || middleware::from_fn_with_state(gateway.clone(), probes::once_started);
         let pages = http::routes(gateway.routes()).layer(started());
         let pages = pages.merge(probes.clone().in_a_word()).merge(metrics::routes(instruments));
-        let desk = local::Desk { gateway: gateway.clone(), operator, http: address };
+        let desk = local::Desk {
+            gateway: gateway.clone(),
+            operator,
+            probes: probes.clone(),
+            http: address,
+        };
         let desk = local::routes(desk).layer(started()).merge(probes.in_detail());
         let http = self.http.tap_io(|stream| {
             // Small answers should not wait for more to send.

@@ -22,6 +22,7 @@ use talaria_store::{Failed, Presence, Queues, Reading, Told};
 use crate::answers::{self, AnswerError, Listing, Pruning};
 use crate::doors::Operator;
 use crate::guests::{self, OPERATOR, Pairing};
+use crate::probes::Probes;
 use crate::why::{self, Words};
 use crate::{api, http, metrics};
 
@@ -36,6 +37,7 @@ const LOSSES: usize = 100;
 pub(crate) struct Desk {
     pub(crate) gateway: Gateway,
     pub(crate) operator: Arc<dyn Operator>,
+    pub(crate) probes: Probes,
     pub(crate) http: String,
 }
 
@@ -76,6 +78,7 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
     Ok(Json(api::Status {
         version: env!("CARGO_PKG_VERSION").into(),
         pid: std::process::id(),
+        state: desk.probes.word().await.into(),
         started: rfc3339(gateway.started()),
         uptime_seconds: gateway.uptime().as_secs(),
         model: desk.operator.model(),

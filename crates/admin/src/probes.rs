@@ -46,6 +46,11 @@ impl Probes {
         Router::new().route("/readyz", get(readiness_in_detail)).with_state(self)
     }
 
+    /// How it is doing.
+    pub(crate) async fn word(&self) -> &'static str {
+        self.readiness().await.word()
+    }
+
     async fn readiness(&self) -> Readiness {
         if self.operator.is_ending() {
             Readiness::Draining

@@ -92,10 +92,10 @@ fn gone(home: &Home) -> Halt {
 
 fn print(status: &Status) -> Result<(), Halt> {
     say!(
-        "talaria {} (process {}), running for {}, model {}, http://{}\n",
+        "talaria {} (process {}), {}, model {}, http://{}\n",
         plain(&status.version),
         status.pid,
-        duration(status.uptime_seconds),
+        course(&status.state, status.uptime_seconds),
         plain(&status.model),
         plain(&status.http)
     );
@@ -156,6 +156,19 @@ fn print(status: &Status) -> Result<(), Halt> {
     }
     print_strangers(&status.accounts)?;
     print_losses(&status.losses)
+}
+
+/// What the process does, and for how long it is there.
+fn course(state: &str, seconds: u64) -> String {
+    let long = duration(seconds);
+    match state {
+        "draining" => {
+            format!("ending, started {long} ago: it finishes the turns that work and begins none")
+        }
+        "starting" => format!("starting for {long}"),
+        "unwritable" => format!("running for {long}, and its store takes nothing in"),
+        _ => format!("running for {long}"),
+    }
 }
 
 /// What there is, and since when the oldest of it, where there is any.
@@ -229,6 +242,22 @@ fn duration(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gateway_that_ends_does_not_say_that_it_runs() {
+        for (state, text) in [
+            ("ready", "running for 27 s"),
+            ("degraded", "running for 27 s"),
+            ("starting", "starting for 27 s"),
+            ("unwritable", "running for 27 s, and its store takes nothing in"),
+            (
+                "draining",
+                "ending, started 27 s ago: it finishes the turns that work and begins none",
+            ),
+        ] {
+            assert_eq!(course(state, 27), text);
+        }
+    }
 
     #[test]
     fn durations_are_read_at_a_glance() {

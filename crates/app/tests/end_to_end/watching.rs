@@ -55,6 +55,10 @@ async fn a_file_tells_how_the_gateway_is_doing_from_its_start_to_its_end() {
     assert_eq!(running["platforms"]["bench"]["state"], "connected");
     assert!(running["platforms"]["bench"]["mute"].is_null(), "{running}");
     assert_eq!(running["restart_requested"], false);
+    let (_, output) = run(&home, &["status"]).await;
+    assert!(output.contains("running for"), "{output}");
+    let (_, output) = run(&home, &["status", "--json"]).await;
+    assert_eq!(serde_json::from_str::<Value>(&output).unwrap()["state"], "ready", "{output}");
     let phases = running["boot"].as_array().unwrap();
     let named = |name: &str| phases.iter().any(|phase| phase["name"] == name);
     assert!(named("configuration") && named("store"), "{phases:?}");
@@ -66,6 +70,11 @@ async fn a_file_tells_how_the_gateway_is_doing_from_its_start_to_its_end() {
     rig.process().terminate().unwrap();
     let draining = state_that(&home, |state| state["gateway_state"] == "draining").await;
     assert_eq!(draining["active_agents"], 1);
+    let (_, output) = run(&home, &["status"]).await;
+    assert!(output.contains("ending") && !output.contains("running for"), "{output}");
+    let (_, output) = run(&home, &["status", "--json"]).await;
+    let told: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(told["state"], "draining", "{output}");
     rig.llm.hold(Hold::Never);
     let ended = within(HANGS, "the end", rig.process().ended()).await.unwrap();
     assert!(ended.success(), "{ended}");
