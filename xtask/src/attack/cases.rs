@@ -910,6 +910,15 @@ pub(super) const CASES: &[Case] = &[
             ],
         ),
     ),
+    case(
+        0,
+        "a command right behind another that gets its answer",
+        Tests(&[
+            "a_stranger_s_command_gets_nobody_s_answer",
+            "where_two_have_asked_only_what_is_known_to_be_for_one_of_them_is_said",
+            "whoever_cannot_be_reached_any_more_is_not_taken_for_somebody_else",
+        ]),
+    ),
 ];
 
 #[cfg(test)]

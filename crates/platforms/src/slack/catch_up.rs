@@ -355,9 +355,9 @@ impl CatchUp {
         };
         let stored = Arc::new(AtomicBool::new(false));
         self.stored = Some(stored.clone());
-        let (hearing, said) = (self.hearing.clone(), Hearing::said(&events));
+        let (hearing, lessons) = (self.hearing.clone(), Hearing::lessons(&events));
         let ack = Ack::with(move |committed| {
-            hearing.remember(said, &committed.0);
+            hearing.remember(lessons, &committed.0);
             stored.store(true, Ordering::Release);
         });
         Ok(Batch { events, cursor: self.hearing.position.cursor(), ack })

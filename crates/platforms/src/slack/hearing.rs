@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use talaria_clock::Clock;
 use talaria_model::{
@@ -11,12 +10,12 @@ use talaria_model::{
 };
 use talaria_platform::{Archive, Verdict};
 
+use super::answers::{Answers, WayBack};
 use super::api::Api;
 use super::decode::{self, Habits, Heard, Scene, Senseless};
 use super::directory::Directory;
 use super::echoes::Echoes;
 use super::position::Position;
-use super::shelf::Shelf;
 use super::text::{self, Names};
 use super::threads::{Said, Threads};
 use super::ts::Ts;
@@ -24,12 +23,6 @@ use super::wire::{
     EventKind, Interaction, MessageEvent, Outer, SessionStopped, SlashCommand, TokensRevoked,
 };
 use super::workspaces::{Workspace, Workspaces};
-
-/// How long Slack lets us answer a slash command by its own address.
-pub(super) const ANSWERABLE: Duration = Duration::from_secs(29 * 60);
-
-/// Chats in which a slash command can still be answered.
-const ANSWERS: usize = 1_000;
 
 /// Everything that hearing needs.
 pub(super) struct Hearing {
@@ -44,7 +37,7 @@ pub(super) struct Hearing {
     pub(super) position: Position,
     pub(super) habits: Habits,
     /// Where a slash command can be answered when we are not in its chat.
-    pub(super) answers: Shelf<String, Answerable>,
+    pub(super) answers: Answers,
     /// Events that made no sense.
     pub(super) skipped: AtomicU64,
 }
@@ -53,7 +46,16 @@ pub(super) struct Hearing {
 #[derive(Debug, Default)]
 pub(super) struct Brought {
     pub(super) events: Vec<Inbound>,
+    /// How the sender of the only event can be answered, where it came with an address.
+    way_back: Option<WayBack>,
     pub(super) news: Option<News>,
+}
+
+/// What is to be remembered of an event once its sender was let in.
+#[derive(Debug)]
+pub(super) struct Lesson {
+    said: Option<Said>,
+    way_back: Option<WayBack>,
 }
 
 /// What a delivery said about the connection rather than about a chat.
@@ -67,7 +69,16 @@ pub(super) enum News {
 
 impl Brought {
     fn one(event: Inbound) -> Self {
-        Self { events: vec![event], news: None }
+        Self { events: vec![event], ..Self::default() }
+    }
+
+    /// What is to be remembered of its events, one for each.
+    pub(super) fn lessons(&self) -> Vec<Lesson> {
+        let mut lessons = Hearing::lessons(&self.events);
+        if let [only] = lessons.as_mut_slice() {
+            only.way_back.clone_from(&self.way_back);
+        }
+        lessons
     }
 }
 
@@ -89,18 +100,6 @@ pub(super) enum Sharing {
     Own,
 }
 
-/// Where the giver of a command can be answered.
-#[derive(Debug, Clone)]
-pub(super) struct Answerable {
-    pub(super) url: Secret,
-    /// How often it was used.
-    pub(super) uses: u8,
-}
-
-pub(super) fn answers() -> Shelf<String, Answerable> {
-    Shelf::of(ANSWERS)
-}
-
 impl Hearing {
     /// An event with what surrounds it, as JSON.
     pub(super) async fn event(&self, json: &str) -> Brought {
@@ -109,7 +108,7 @@ impl Hearing {
             Err(_) => return self.skip("an event", &Senseless::Wrong("shape")),
         };
         if outer.kind == "app_rate_limited" {
-            return Brought { events: Vec::new(), news: Some(News::Missed) };
+            return Brought { news: Some(News::Missed), ..Brought::default() };
         }
         let Some(event) = outer.event.map(|event| event.get()) else { return Brought::default() };
         let Some(workspace) = self.workspaces.heard_through(outer.team()) else {
@@ -199,16 +198,21 @@ impl Hearing {
         Brought::one(inbound)
     }
 
-    /// What is to be remembered of events once they are stored.
-    pub(super) fn said(events: &[Inbound]) -> Vec<Option<Said>> {
-        events.iter().map(said).collect()
+    /// What is to be remembered of events, one for each.
+    pub(super) fn lessons(events: &[Inbound]) -> Vec<Lesson> {
+        events.iter().map(|event| Lesson { said: said(event), way_back: None }).collect()
     }
 
-    /// Remembers it of those who were let in. What a stranger says changes nothing for anybody.
-    pub(super) fn remember(&self, said: Vec<Option<Said>>, verdicts: &[Verdict]) {
-        for (said, verdict) in said.into_iter().zip(verdicts) {
-            if let (Some(said), Verdict::Journalled(_)) = (said, verdict) {
+    /// Remembers it of those who were let in. What a stranger says changes nothing for anybody; nor does
+    /// what was there already, which may be a stranger's.
+    pub(super) fn remember(&self, lessons: Vec<Lesson>, verdicts: &[Verdict]) {
+        for (Lesson { said, way_back }, verdict) in lessons.into_iter().zip(verdicts) {
+            let Verdict::Journalled(_) = verdict else { continue };
+            if let Some(said) = said {
                 self.threads.heard(said);
+            }
+            if let Some(way) = way_back {
+                self.answers.learn(way, self.now());
             }
         }
     }
@@ -220,16 +224,17 @@ impl Hearing {
         };
         let chat = command.channel_id.as_str();
         self.workspaces.learn(chat, workspace);
-        if let Some(url) = &command.response_url {
-            let answerable = Answerable { url: Secret::new(url.as_str()), uses: 0 };
-            self.answers.put(chat.to_owned(), answerable, self.clock.now(), ANSWERABLE);
-        }
         let scene = self.scene(workspace, &command.text, &command.user_id, Some(chat));
         let thread = self.threads.latest(chat, &command.user_id);
         match decode::slash(command, thread.as_deref(), &scene) {
             Ok(mut inbound) => {
                 self.leave_open(&mut inbound, &command.text, workspace);
-                Brought::one(inbound)
+                let way_back = command.response_url.as_ref().map(|url| WayBack {
+                    chat: chat.to_owned(),
+                    giver: inbound.from.id.clone(),
+                    url: Secret::new(url.as_str()),
+                });
+                Brought { way_back, ..Brought::one(inbound) }
             }
             Err(reason) => self.skip("a command", &reason),
         }

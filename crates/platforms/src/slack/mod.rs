@@ -4,6 +4,7 @@
 //! by the Web API. Slack keeps no position for us: after an absence, what was said is read from the
 //! history of the chats.
 
+mod answers;
 mod api;
 mod catch_up;
 mod decode;
@@ -48,6 +49,7 @@ use talaria_platform::{
     Pulse, Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
+use answers::Answers;
 use api::Api;
 use decode::{Commands, Habits};
 use directory::Directory;
@@ -302,7 +304,7 @@ impl Platform for Slack {
                 slash_command: settings.slash_command.trim_start_matches('/').to_owned(),
                 commands: Commands::of(&ports.menu),
             },
-            answers: hearing::answers(),
+            answers: Answers::new(),
             skipped: AtomicU64::new(0),
             account: ports.account,
             archive: ports.archive,

@@ -21,7 +21,7 @@ use super::api::{ApiError, Body};
 use super::decode;
 use super::emoji;
 use super::encode::{self, Broadcast, Marked};
-use super::hearing::{ANSWERABLE, Answerable, Hearing, user_of};
+use super::hearing::{Hearing, user_of};
 use super::refusal::{Purpose, is_about_the_token, send_error};
 use super::shelf::Shelf;
 use super::ts::Ts;
@@ -47,9 +47,6 @@ const PAGES: usize = 10;
 
 /// How long answering a command by its own address may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-
-/// How often one such address may be used.
-const ANSWER_USES: u8 = 5;
 
 /// Speaks on an account.
 pub(super) struct Acts {
@@ -387,16 +384,14 @@ impl Acts {
     }
 
     /// Where we are not in the chat, the one who gave a command there can still be answered, in
-    /// private.
+    /// private. None where it is not certain who that is.
     async fn answer(&self, chat: &str, content: &Content) -> Option<Receipt> {
-        let key = chat.to_owned();
-        let Answerable { url: address, uses } = self.hearing.answers.get(&key, self.now())?;
-        let url = Url::parse(address.expose()).ok()?;
-        if uses >= ANSWER_USES || !self.hearing.api.is_slack(&url) {
+        let answers = &self.hearing.answers;
+        let way = answers.way(chat, content.whispered_to.as_ref(), self.now())?;
+        let url = Url::parse(way.url.expose()).ok()?;
+        if !self.hearing.api.is_slack(&url) {
             return None;
         }
-        let used = Answerable { url: address, uses: uses + 1 };
-        self.hearing.answers.put(key.clone(), used, self.now(), ANSWERABLE);
         let client = self.hearing.api.http.client(&url).ok()?;
         let request = client
             .post(url)
@@ -405,7 +400,7 @@ impl Acts {
         let reply = http::call(request, ANSWER_LIMIT).await.ok()?;
         let refused = reply.json::<Value>().is_ok_and(|reply| reply["ok"] == json!(false));
         if !reply.status.is_success() || refused {
-            self.hearing.answers.forget(&key);
+            answers.close(&way);
             return None;
         }
         Some(self.receipt(None))

@@ -11,8 +11,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
 use serde_json::json;
-use talaria_model::{Inbound, Secret};
-use talaria_platform::{Ack, Arrival, Arrivals, Batch, Incoming, LinkError, Surface, Verdict};
+use talaria_model::Secret;
+use talaria_platform::{
+    Ack, Arrival, Arrivals, Batch, Committed, Incoming, LinkError, Surface, Verdict,
+};
 use tokio::sync::{Notify, mpsc};
 
 use super::catch_up::CatchUp;
@@ -215,8 +217,8 @@ impl Door {
     }
 
     /// Hands events to the gateway and answers once they are on disk.
-    async fn pass_on(&self, brought: Brought, privately: Option<String>) -> Response {
-        if let Some(news) = brought.news
+    async fn pass_on(&self, mut brought: Brought, privately: Option<String>) -> Response {
+        if let Some(news) = brought.news.take()
             && self.heard.try_send(Item::News(news)).is_err()
         {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
@@ -224,7 +226,7 @@ impl Door {
         if brought.events.is_empty() {
             return StatusCode::OK.into_response();
         }
-        let Some(verdicts) = self.stored(brought.events).await else {
+        let Some(verdicts) = self.stored(brought).await else {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         };
         match privately {
@@ -236,13 +238,18 @@ impl Door {
         }
     }
 
-    async fn stored(&self, events: Vec<Inbound>) -> Option<Vec<Verdict>> {
+    async fn stored(&self, brought: Brought) -> Option<Vec<Verdict>> {
         let cursor = self.hearing.position.cursor();
-        let put = |batch| self.heard.try_send(Item::Batch(batch)).is_ok();
-        let said = Hearing::said(&events);
-        let verdicts = hand_over(events, cursor, self.hearing.clock.as_ref(), put).await?;
-        self.hearing.remember(said, &verdicts);
-        Some(verdicts)
+        let (hearing, lessons) = (self.hearing.clone(), brought.lessons());
+        let put = |Batch { events, cursor, ack }| {
+            // With the commit, whatever becomes of the request: the answer may be quicker than we are.
+            let ack = Ack::with(move |committed: Committed| {
+                hearing.remember(lessons, &committed.0);
+                ack.committed(committed);
+            });
+            self.heard.try_send(Item::Batch(Batch { events, cursor, ack })).is_ok()
+        };
+        hand_over(brought.events, cursor, self.hearing.clock.as_ref(), put).await
     }
 }
 

@@ -29,10 +29,6 @@ impl<K: Eq + Hash + Clone, V: Clone> Shelf<K, V> {
         self.lock().insert(key, (thing, now + keep));
     }
 
-    pub(super) fn forget(&self, key: &K) {
-        self.lock().remove(key);
-    }
-
     fn lock(&self) -> MutexGuard<'_, Recent<K, (V, Timestamp)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -52,7 +48,5 @@ mod tests {
         assert_eq!(shelf.get(&"a", at(0)), None, "the first to come is the first to go");
         assert_eq!(shelf.get(&"b", at(999)), Some(1));
         assert_eq!(shelf.get(&"c", at(1000)), None, "too old");
-        shelf.forget(&"b");
-        assert_eq!(shelf.get(&"b", at(0)), None);
     }
 }

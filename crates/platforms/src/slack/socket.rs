@@ -375,11 +375,12 @@ impl Listening {
         let began = self.hearing.clock.mark();
         let number = self.line(which).map_or(0, |line| line.number);
         let mut next = Some(first);
-        let (mut events, mut receipts) = (Vec::new(), Vec::new());
+        let (mut events, mut lessons, mut receipts) = (Vec::new(), Vec::new(), Vec::new());
         while let Some(text) = next {
             match self.read(&text).await {
                 Ok(Some((receipt, brought))) => {
                     receipts.push(receipt);
+                    lessons.extend(brought.lessons());
                     events.extend(brought.events);
                     self.hear_news(brought.news);
                 }
@@ -398,9 +399,9 @@ impl Listening {
             self.acknowledge(Acks { line: number, frames }).await?;
             return Ok(Arrival::Alive);
         }
-        let (ack, hearing, said) = (self.ack.clone(), self.hearing.clone(), Hearing::said(&events));
+        let (ack, hearing) = (self.ack.clone(), self.hearing.clone());
         let ack = Ack::with(move |committed| {
-            hearing.remember(said, &committed.0);
+            hearing.remember(lessons, &committed.0);
             // It can only be full or closed when nobody listens any more.
             let _ = ack.try_send(Acks { line: number, frames: frames(receipts, &committed) });
         });

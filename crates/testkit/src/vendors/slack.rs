@@ -548,7 +548,7 @@ fn call(state: &mut State, team: &str, method: &str, fields: &Value) -> Reply {
             let url = format!("{}?ticket={}", state.socket, state.counter);
             Reply::json(&json!({ "ok": true, "url": url }))
         }
-        "chat.postEphemeral" => whisper(state, fields),
+        "chat.postEphemeral" => whisper(state, team, fields),
         "chat.postMessage" => post(state, team, fields),
         "chat.update" => {
             let (ts, new) = (text("ts"), text("text"));
@@ -652,6 +652,11 @@ impl State {
         let direct = direct.map(|(id, user)| json!({ "id": id, "is_im": true, "user": user }));
         chats(team).into_iter().chain(direct).collect()
     }
+
+    /// Whether the app is in a chat.
+    fn is_ours(&self, team: &str, chat: &str) -> bool {
+        self.direct.contains_key(chat) || chats(team).iter().any(|one| one["id"] == json!(chat))
+    }
 }
 
 /// The chats of each workspace.
@@ -666,11 +671,14 @@ fn chats(team: &str) -> Vec<Value> {
     }
 }
 
-fn whisper(state: &mut State, fields: &Value) -> Reply {
+fn whisper(state: &mut State, team: &str, fields: &Value) -> Reply {
     let text = |name: &str| fields[name].as_str().map(str::to_owned);
     let (Some(chat), Some(user)) = (text("channel"), text("user")) else {
         return refused("invalid_arguments");
     };
+    if !state.is_ours(team, &chat) {
+        return refused("channel_not_found");
+    }
     if !matches!(user.as_str(), "U1" | "U2") {
         return refused("user_not_in_channel");
     }
@@ -683,9 +691,7 @@ fn whisper(state: &mut State, fields: &Value) -> Reply {
 
 fn post(state: &mut State, team: &str, fields: &Value) -> Reply {
     let chat = fields["channel"].as_str().unwrap_or_default().to_owned();
-    let known =
-        state.direct.contains_key(&chat) || chats(team).iter().any(|one| one["id"] == json!(chat));
-    if !known {
+    if !state.is_ours(team, &chat) {
         return refused("channel_not_found");
     }
     let text = fields["text"].as_str().unwrap_or_default().to_owned();

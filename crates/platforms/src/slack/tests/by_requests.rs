@@ -13,8 +13,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::ChatKind;
-use talaria_platform::{Arrival, Arrivals, Incoming, LinkError, Registration, Surface};
+use talaria_model::{ChatKind, Seq};
+use talaria_platform::{
+    Arrival, Arrivals, Committed, Incoming, LinkError, Registration, Surface, Verdict,
+};
 use talaria_testkit::platform_contract::{
     Forged, PlatformHarness, Said, Shown, Spot, Told, Trouble, Whose,
 };
@@ -289,6 +291,30 @@ async fn a_command_comes_as_a_form_and_is_answered_in_private() {
     assert_eq!(status, StatusCode::OK);
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body["response_type"], "ephemeral");
+}
+
+#[tokio::test]
+async fn whoever_gave_a_command_can_be_answered_even_if_slack_hung_up_before_it_was_stored() {
+    let mut bench = bench().await;
+    let elsewhere = at("C9", ChatKind::Group, None);
+    for (number, (user, verdict)) in
+        (1..).zip([("U7", Verdict::Denied), ("U1", Verdict::Journalled(Seq(1)))])
+    {
+        let form = format!(
+            "team_id=T1&channel_id=C9&channel_name=secret&user_id={user}&command=%2Ftalaria&text=hi\
+             &response_url={}%2Fhooks%2F{user}&trigger_id=1.2.{user}",
+            bench.vendor.http.url()
+        );
+        let routes = bench.routes.clone().unwrap();
+        let batch = tokio::select! {
+            answered = ask(routes, signed(FORM, &form, SECRET, now())) => panic!("{answered:?}"),
+            batch = bench.batch() => batch.unwrap(),
+        };
+        batch.ack.committed(Committed(vec![verdict]));
+        let sent = bench.outgoing.send(&post(elsewhere.clone(), number, "hello")).await;
+        assert_eq!(sent.is_ok(), user == "U1", "{user}: {sent:?}");
+    }
+    assert_eq!(bench.vendor.http.requests_to("/hooks/U1").len(), 1);
 }
 
 #[tokio::test]

@@ -7,10 +7,10 @@ use futures::StreamExt;
 use serde_json::json;
 use talaria_clock::{Clock, Sleep, SystemClock};
 use talaria_model::{
-    Act, ChatKind, Choice, ChoiceId, Content, Media, MediaKind, MessageId, Progress, SenderId,
+    Act, ChatKind, Choice, ChoiceId, Content, Media, MediaKind, MessageId, Progress, SenderId, Seq,
     Timestamp, Whispers,
 };
-use talaria_platform::{FetchError, Found, Platform, SendError};
+use talaria_platform::{Committed, FetchError, Found, Platform, SendError, Verdict};
 use talaria_testkit::scripted::{Fault, Reply};
 
 use super::super::Slack;
@@ -268,6 +268,74 @@ async fn a_command_in_a_chat_that_we_are_not_in_is_answered_to_its_giver() {
     }
     let sent = bench.outgoing.send(&post(elsewhere, 7, "more")).await;
     assert!(matches!(sent, Err(SendError::Gone { .. })), "five times and no more: {sent:?}");
+}
+
+impl Bench {
+    /// Somebody gives a command where we are not, and is let in or not.
+    async fn asked_elsewhere(&mut self, user: &str, verdict: Verdict) {
+        let command = json!({ "team_id": "T1", "channel_id": "C9", "channel_name": "secret",
+            "user_id": user, "command": "/talaria", "text": "what is it?",
+            "trigger_id": format!("1.2.{user}"),
+            "response_url": format!("{}/hooks/{user}", self.vendor.http.url()) });
+        self.vendor.world.deliver("slash_commands", &command);
+        let batch = self.batch().await.unwrap();
+        batch.ack.committed(Committed(vec![verdict]));
+    }
+
+    /// Says something where we are not, and tells who reads it.
+    async fn read_elsewhere_by(&self, delivery: u32, whispered_to: Option<&'static str>) -> String {
+        let whispered_to = whispered_to.map(SenderId::literal);
+        let content = Content { whispered_to, ..Content::text("for one person") };
+        let outbound = act(at("C9", ChatKind::Group, None), delivery, Act::Post(content));
+        let before = self.vendor.http.requests_to("/hooks/").len();
+        let sent = self.outgoing.send(&outbound).await;
+        let read = self.vendor.http.requests_to("/hooks/").split_off(before);
+        match (sent, read.as_slice()) {
+            (Ok(_), [one]) => one.path.replace("/hooks/", ""),
+            (Err(SendError::Gone { .. }), []) => "nobody".to_owned(),
+            (sent, read) => panic!("{sent:?}, and {} requests", read.len()),
+        }
+    }
+}
+
+const LET_IN: Verdict = Verdict::Journalled(Seq(1));
+
+#[tokio::test]
+async fn a_stranger_s_command_gets_nobody_s_answer() {
+    let mut bench = bench().await;
+    bench.asked_elsewhere("U7", Verdict::Denied).await;
+    assert_eq!(bench.read_elsewhere_by(1, None).await, "nobody");
+    bench.asked_elsewhere("U1", LET_IN).await;
+    bench.asked_elsewhere("U7", Verdict::Denied).await;
+    assert_eq!(bench.read_elsewhere_by(2, None).await, "U1");
+    // Slack delivers again what it thinks was not heard, and the journal does not say whose it was.
+    bench.asked_elsewhere("U7", Verdict::Repeated).await;
+    assert_eq!(bench.read_elsewhere_by(3, None).await, "U1");
+}
+
+#[tokio::test]
+async fn where_two_have_asked_only_what_is_known_to_be_for_one_of_them_is_said() {
+    let mut bench = bench().await;
+    for user in ["U1", "U2"] {
+        bench.asked_elsewhere(user, LET_IN).await;
+    }
+    for (delivery, (to, reader)) in (1..).zip([
+        (None, "nobody"),
+        (Some("U1"), "U1"),
+        (Some("U2"), "U2"),
+        (Some("U3"), "nobody"),
+    ]) {
+        assert_eq!(bench.read_elsewhere_by(delivery, to).await, reader, "for {to:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_for_one_person_is_not_said_to_the_only_one_who_asked() {
+    let mut bench = bench().await;
+    bench.asked_elsewhere("U2", LET_IN).await;
+    assert_eq!(bench.read_elsewhere_by(1, Some("U1")).await, "nobody");
+    assert_eq!(bench.read_elsewhere_by(2, Some("T2:U2")).await, "nobody", "of another workspace");
+    assert_eq!(bench.read_elsewhere_by(3, None).await, "U2");
 }
 
 #[tokio::test]
