@@ -919,6 +919,11 @@ pub(super) const CASES: &[Case] = &[
             "whoever_cannot_be_reached_any_more_is_not_taken_for_somebody_else",
         ]),
     ),
+    case(
+        0,
+        "a direct chat between others that passes for one with us",
+        Tests(&["a_direct_chat_between_two_others_is_none_with_us"]),
+    ),
 ];
 
 #[cfg(test)]

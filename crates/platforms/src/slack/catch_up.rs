@@ -150,6 +150,10 @@ impl Reading {
                 break;
             }
         }
+        // All of them at once: a slash command does not wait until its chat is read.
+        for channel in channels.iter().filter(|channel| channel.is_im) {
+            hearing.directory.learn_direct(workspace, &channel.id);
+        }
         channels.sort_by_key(|channel| (!channel.is_im, !channel.is_mpim));
         let known: Vec<_> = hearing.archive.conversations(THREADS).await.unwrap_or_default();
         for conversation in known {

@@ -275,6 +275,8 @@ fn place(
     })
 }
 
+/// What a chat is that we can be heard in. Of direct chats, Slack tells us only about our own, and has
+/// buttons of ours only there.
 fn kind(chat: &str, channel_type: Option<&str>, scene: &Scene<'_>) -> ChatKind {
     match channel_type {
         Some("im" | "app_home") => ChatKind::Dm,
@@ -436,10 +438,9 @@ pub(super) fn slash(
     scene: &Scene<'_>,
 ) -> Result<Inbound, Senseless> {
     let chat = command.channel_id.as_str();
-    let kind = match command.channel_name.as_deref() {
-        Some("directmessage") => ChatKind::Dm,
-        _ => kind(chat, None, scene),
-    };
+    // It may be given in a direct chat between two other people, which Slack names like one with us. So
+    // only what is known to be ours is.
+    let kind = scene.room.kind.unwrap_or(ChatKind::Group);
     let given = command.command.strip_prefix('/').ok_or(Senseless::Wrong("command"))?;
     let arguments = text::readable(command.text.trim(), &scene.names);
     let text = match given {
@@ -496,10 +497,7 @@ pub(super) fn press(
         .as_ref()
         .and_then(|message| message.thread_ts.as_deref())
         .or_else(|| container?.thread_ts.as_deref());
-    let kind = match interaction.channel.as_ref().and_then(|channel| channel.name.as_deref()) {
-        Some("directmessage") => ChatKind::Dm,
-        _ => kind(chat, None, scene),
-    };
+    let kind = kind(chat, None, scene);
     let action_ts = action.action_ts.as_deref();
     let id = match &interaction.trigger_id {
         Some(trigger) => format!("act:{trigger}"),

@@ -18,6 +18,9 @@ use super::workspaces::Workspace;
 /// How many are remembered, of each.
 const REMEMBERED: usize = 20_000;
 
+/// A direct chat with us stays one.
+const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// How long a name is taken for the right one.
 const FRESH: Duration = Duration::from_secs(60 * 60);
 
@@ -33,6 +36,8 @@ pub(super) struct Directory {
     clock: Arc<dyn Clock>,
     people: Shelf<(String, String), Person>,
     rooms: Shelf<(String, String), Room>,
+    /// The direct chats with us.
+    direct: Shelf<(String, String), ()>,
 }
 
 #[derive(Deserialize)]
@@ -87,7 +92,7 @@ struct Purpose {
 impl Directory {
     pub(super) fn new(api: Api, clock: Arc<dyn Clock>) -> Self {
         let (people, rooms) = (Shelf::of(REMEMBERED), Shelf::of(REMEMBERED));
-        Self { api, clock, people, rooms }
+        Self { api, clock, people, rooms, direct: Shelf::of(REMEMBERED) }
     }
 
     /// Somebody, if nothing has to be asked for that.
@@ -98,6 +103,21 @@ impl Directory {
     /// A chat, if nothing has to be asked for that.
     pub(super) fn known_room(&self, workspace: &Workspace, id: &str) -> Option<Room> {
         self.rooms.get(&(workspace.us.team.clone(), id.to_owned()), self.clock.now())
+    }
+
+    /// Whether a chat is known to be a direct one with us. The id of one between two other people looks
+    /// the same, and slash commands can be given there, too.
+    pub(super) fn is_direct(&self, workspace: &Workspace, id: &str) -> bool {
+        let key = (workspace.us.team.clone(), id.to_owned());
+        self.direct.get(&key, self.clock.now()).is_some()
+    }
+
+    /// Slack let us hear or speak in a chat. It does so in no direct chat but our own.
+    pub(super) fn learn_direct(&self, workspace: &Workspace, id: &str) {
+        if id.starts_with('D') {
+            let key = (workspace.us.team.clone(), id.to_owned());
+            self.direct.put(key, (), self.clock.now(), FOR_GOOD);
+        }
     }
 
     /// Somebody, as far as Slack tells.
@@ -133,6 +153,9 @@ impl Directory {
         let asked = self.ask::<RoomReply>(workspace, "conversations.info", ("channel", id)).await;
         let keep = if asked.is_some() { FRESH } else { UNTOLD };
         let room = asked.map(|RoomReply { channel }| room(channel)).unwrap_or_default();
+        if room.kind == Some(ChatKind::Dm) {
+            self.learn_direct(workspace, id);
+        }
         self.rooms.put(key, room.clone(), self.clock.now(), keep);
         room
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use talaria_clock::Clock;
 use talaria_model::{
-    AccountId, Addressed, Below, Inbound, InboundKind, Secret, SenderKind, Timestamp,
+    AccountId, Addressed, Below, ChatKind, Inbound, InboundKind, Secret, SenderKind, Timestamp,
 };
 use talaria_platform::{Archive, Verdict};
 
@@ -161,6 +161,7 @@ impl Hearing {
     ) -> Brought {
         if let Some(chat) = &event.channel {
             self.workspaces.learn(chat, workspace);
+            self.directory.learn_direct(workspace, chat);
         }
         let sharing = match way {
             Way::Brought(sharing) => sharing,
@@ -258,7 +259,10 @@ impl Hearing {
             self.workspaces.learn(chat, workspace);
         }
         match decode::press(interaction, &scene) {
-            Ok(Some(inbound)) => Brought::one(inbound),
+            Ok(Some(inbound)) => {
+                self.directory.learn_direct(workspace, inbound.to.chat.id.as_str());
+                Brought::one(inbound)
+            }
             Ok(None) => Brought::default(),
             Err(reason) => self.skip("a press", &reason),
         }
@@ -323,6 +327,9 @@ impl Hearing {
         scene.person = self.directory.known_person(workspace, user).unwrap_or_default();
         let room = chat.and_then(|chat| self.directory.known_room(workspace, chat));
         scene.room = room.unwrap_or_default();
+        if chat.is_some_and(|chat| self.directory.is_direct(workspace, chat)) {
+            scene.room.kind = Some(ChatKind::Dm);
+        }
         scene.is_shared = scene.room.is_shared;
         scene
     }

@@ -142,6 +142,7 @@ impl Acts {
         let opened = self.call::<Opened>(workspace, "conversations.open", body, Purpose::Change);
         let chat = opened.await?.channel.id;
         self.direct.put(id.to_owned(), chat.clone(), self.now(), KEPT);
+        self.hearing.directory.learn_direct(workspace, &chat);
         Ok((workspace, chat))
     }
 
@@ -365,6 +366,7 @@ impl Acts {
                     self.hearing.echoes.posted(chat, ts, self.hearing.clock.as_ref());
                 }
                 self.spoke(outbound, chat);
+                self.hearing.directory.learn_direct(workspace, chat);
                 Ok(self.receipt(ts))
             }
             Err(ApiError::Refused(refusal))

@@ -190,7 +190,6 @@ impl Door {
             Some(SlashCommand {
                 team_id: field("team_id"),
                 channel_id: field("channel_id")?,
-                channel_name: field("channel_name"),
                 user_id: field("user_id")?,
                 user_name: field("user_name"),
                 command: field("command")?,

@@ -262,8 +262,6 @@ pub(super) struct SlashCommand {
     #[serde(default)]
     pub(super) team_id: Option<String>,
     pub(super) channel_id: String,
-    #[serde(default)]
-    pub(super) channel_name: Option<String>,
     pub(super) user_id: String,
     #[serde(default)]
     pub(super) user_name: Option<String>,

@@ -253,6 +253,56 @@ async fn a_slash_command_is_about_what_its_giver_did_last_in_the_chat() {
     assert_eq!(bench.event().await.to, said.to);
 }
 
+impl Bench {
+    /// What a direct chat is to us when a slash command is given in it.
+    pub(super) async fn kind_of(&mut self, chat: &str) -> ChatKind {
+        let command = json!({ "team_id": "T1", "channel_id": chat, "channel_name": "directmessage",
+            "user_id": "U1", "command": "/talaria", "text": "history",
+            "trigger_id": format!("1.2.{chat}") });
+        self.vendor.world.deliver("slash_commands", &command);
+        self.event().await.to.chat.kind
+    }
+}
+
+#[tokio::test]
+async fn a_direct_chat_between_two_others_is_none_with_us() {
+    let mut bench = bench().await;
+    let world = bench.vendor.world.clone();
+    for _ in 0..2 {
+        assert_eq!(
+            bench.kind_of("D9").await,
+            ChatKind::Group,
+            "what is said there teaches nothing"
+        );
+    }
+    assert_eq!(bench.kind_of("D1").await, ChatKind::Group, "nothing is known of it");
+    world.deliver("events_api", &said(1, "hi"));
+    assert_eq!(bench.event().await.to.chat.kind, ChatKind::Dm);
+    assert_eq!(bench.kind_of("D1").await, ChatKind::Dm, "Slack tells only of our own");
+    assert_eq!(bench.kind_of("D9").await, ChatKind::Group);
+}
+
+#[tokio::test]
+async fn a_direct_chat_in_which_we_speak_or_are_pressed_is_ours() {
+    let mut opened = bench().await;
+    opened.outgoing.send(&post(at("U1", ChatKind::Dm, None), 1, "hello")).await.unwrap();
+    assert_eq!(opened.kind_of("D1").await, ChatKind::Dm);
+
+    let mut answered = bench().await;
+    answered.outgoing.send(&post(at("D1", ChatKind::Group, None), 1, "hello")).await.unwrap();
+    answered.outgoing.send(&post(at("D9", ChatKind::Group, None), 2, "hello")).await.unwrap_err();
+    assert_eq!(answered.kind_of("D1").await, ChatKind::Dm);
+    assert_eq!(answered.kind_of("D9").await, ChatKind::Group);
+
+    let mut pressed = bench().await;
+    let press = json!({ "type": "block_actions", "team": { "id": "T1" }, "trigger_id": "9.8.y",
+        "user": { "id": "U1" }, "channel": { "id": "D1", "name": "directmessage" },
+        "actions": [{ "action_id": "talaria:0", "value": "yes" }] });
+    pressed.vendor.world.deliver("interactive", &press);
+    assert_eq!(pressed.event().await.to.chat.kind, ChatKind::Dm);
+    assert_eq!(pressed.kind_of("D1").await, ChatKind::Dm);
+}
+
 #[tokio::test]
 async fn a_press_names_its_choice_and_its_place() {
     let mut bench = bench().await;

@@ -67,6 +67,16 @@ async fn what_was_said_meanwhile_is_read_direct_chats_first_and_oldest_first() {
 }
 
 #[tokio::test]
+async fn after_an_absence_our_own_direct_chats_are_known_again() {
+    let vendor = Vendor::open().await;
+    vendor.world.write("C1", &ago(100).to_string(), None, "U1", "<@UBOT> and not in D1");
+    let mut bench = returning(vendor, since(500)).await;
+    bench.events(1).await;
+    assert_eq!(bench.kind_of("D1").await, ChatKind::Dm);
+    assert_eq!(bench.kind_of("D9").await, ChatKind::Group);
+}
+
+#[tokio::test]
 async fn threads_are_read_that_we_take_part_in_or_that_grew() {
     let vendor = Vendor::open().await;
     let world = &vendor.world;
