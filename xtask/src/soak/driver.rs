@@ -241,7 +241,7 @@ impl World {
         for said in asked {
             let Said { account, event, .. } = &said;
             // Nobody runs who could have seen what is not written down.
-            let told = why::why(&store, |_, _| Vec::new(), event, Words::Hidden).await;
+            let told = why::why(&store, None, event, Words::Hidden).await;
             let known = told.ok().and_then(|told| {
                 told.decisions
                     .into_iter()
