@@ -16,6 +16,7 @@ use futures::{FutureExt, StreamExt, stream};
 use serde_json::value::RawValue;
 use serde_json::{Map, json};
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 use talaria_clock::Clock;
 use talaria_model::Secret;
 use talaria_platform::{Arrival, Arrivals, Batch, LinkError};
@@ -126,11 +127,11 @@ async fn update(State(gate): State<Arc<Gate>>, headers: HeaderMap, body: Body) -
     }
 }
 
-/// Whether a request has the secret. Digests are compared, so that the time it takes says nothing of it.
+/// Whether a request has the secret.
 fn is_telegram(headers: &HeaderMap, secret: &Secret) -> bool {
-    let digest = |bytes: &[u8]| Sha256::digest(bytes);
-    only(headers, SECRET)
-        .is_some_and(|given| digest(given.as_bytes()) == digest(secret.expose().as_bytes()))
+    // Digests are compared, and all of them, so that how long it takes tells neither the secret nor its length.
+    let digest = |text: &str| Sha256::digest(text.as_bytes());
+    only(headers, SECRET).is_some_and(|given| digest(given).ct_eq(&digest(secret.expose())).into())
 }
 
 /// Updates that wait for their commit, and the question whether we can be reached.
