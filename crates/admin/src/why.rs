@@ -4,8 +4,8 @@
 use talaria_clock::rfc3339;
 use talaria_gateway::{Gateway, Glimpse, MISDIRECTED, Standing, Unwritten};
 use talaria_model::{
-    AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Intervened, Intervention,
-    Scrutiny, Timestamp, ToolCall,
+    About, AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Intervened,
+    Intervention, Scrutiny, Timestamp, ToolCall,
 };
 use talaria_session::{Phase, Session};
 use talaria_store::{
@@ -115,13 +115,11 @@ async fn decision(
         false => Vec::new(),
     };
     let event = again.iter().find(|again| again.seq == event.seq).unwrap_or(event);
-    let unfinished = match (&event.state, &session) {
-        (JournalState::Bound(turn), Some(session)) if in_hand.as_ref() == Some(turn) => {
-            unfinished(session, standing)
-        }
+    let at_work = match &event.state {
+        JournalState::Bound(turn) => session.as_ref().filter(|_| in_hand.as_ref() == Some(turn)),
         _ => None,
     };
-    let (outcome, reason) = match unfinished {
+    let (outcome, reason) = match at_work.and_then(|session| unfinished(session, standing)) {
         Some((outcome, reason)) => (outcome, reason),
         None => (outcome(event), reason(event)),
     };
@@ -136,7 +134,7 @@ async fn decision(
         let busy = in_hand.map(|turn| turn.to_string());
         told.behind.extend(busy.filter(|turn| !told.behind.contains(turn)));
     }
-    told.timeline = timeline(event, glimpses);
+    told.timeline = timeline(event, at_work, glimpses);
     told.tools = tools(&event.entries);
     told.hooks = interventions(&event.inbound).iter().map(hook).collect();
     told.parts = event.parcels.iter().map(part).collect();
@@ -228,7 +226,9 @@ fn unfinished(
         (Phase::Interrupting(_) | Phase::Stopping(_), None) => {
             ("was told to stop, and ends at the next start", None)
         }
-        (Phase::Thinking(_), None) => (goes_on, None),
+        (Phase::Thinking(hand), None) => {
+            (goes_on, hand.left.and_then(|_| why("an end of the gateway left it")))
+        }
         (Phase::Thinking(_), Some(standing)) => match standing {
             Standing::Works => ("is being answered", None),
             Standing::WaitsForPlace { working, ahead } => {
@@ -334,7 +334,11 @@ const fn sentence(because: Because) -> &'static str {
     }
 }
 
-fn timeline(event: &Traced, glimpses: &[Glimpse]) -> Vec<api::Moment> {
+fn timeline(
+    event: &Traced,
+    unfinished: Option<&Session>,
+    glimpses: &[Glimpse],
+) -> Vec<api::Moment> {
     let begun = event.at;
     let moment = |at: Timestamp, what: String| api::Moment {
         at: rfc3339(at),
@@ -357,6 +361,18 @@ fn timeline(event: &Traced, glimpses: &[Glimpse]) -> Vec<api::Moment> {
         moments.push(moment(*at, format!("{} by {actor}: {detail}", approval(*deed))));
     }
     moments.extend(event.entries.iter().map(|recorded| moment(recorded.entry.at, step(recorded))));
+    let resumed = event.entries.iter().filter_map(|recorded| recorded.entry.resumed);
+    moments.extend(resumed.map(|at| moment(at, RESUMED.into())));
+    if let Some((session, hand)) = unfinished.and_then(|session| Some((session, session.hand()?))) {
+        moments.extend(hand.resumed.map(|at| moment(at, RESUMED.into())));
+        let is_told = |recorded: &Recorded| {
+            recorded.entry.at == session.updated && recorded.entry.about.is_some()
+        };
+        // Whoever is told only once, or has hardly waited, hears nothing of it.
+        if hand.left.is_some() && !event.entries.iter().any(is_told) {
+            moments.push(moment(session.updated, LEFT.into()));
+        }
+    }
     for sent in &event.parcels {
         moments.push(moment(sent.at, format!("part {} decided", sent.id)));
         let settled = sent.settled.map(|at| moment(at, settlement(sent)));
@@ -397,6 +413,12 @@ const fn approval(deed: AuditDeed) -> &'static str {
     }
 }
 
+/// A run ended before the turn was over.
+const LEFT: &str = "left by an end of the gateway";
+
+/// The next run has the turn.
+const RESUMED: &str = "taken up again";
+
 /// What an entry stands for, without its words.
 fn step(recorded: &Recorded) -> String {
     match &recorded.entry.body {
@@ -411,10 +433,13 @@ fn step(recorded: &Recorded) -> String {
         EntryBody::Answered { sent: Some(sent), .. } => format!("the model answered as {sent}"),
         EntryBody::Returned { call, failed: true, .. } => format!("call {call} went wrong"),
         EntryBody::Returned { call, .. } => format!("call {call} returned"),
-        EntryBody::Noticed { sent, .. } => match recorded.entry.because {
-            Some(Because::Approval(_)) => format!("somebody was asked to approve it, as {sent}"),
-            Some(because) => format!("the gateway answered as {sent}: {}", sentence(because)),
-            None => format!("the gateway answered as {sent}"),
+        EntryBody::Noticed { sent, .. } => match (&recorded.entry.about, recorded.entry.because) {
+            (Some(About::Left(_)), _) => format!("{LEFT}, told as {sent}"),
+            (_, Some(Because::Approval(_))) => {
+                format!("somebody was asked to approve it, as {sent}")
+            }
+            (_, Some(because)) => format!("the gateway answered as {sent}: {}", sentence(because)),
+            (_, None) => format!("the gateway answered as {sent}"),
         },
         EntryBody::Summary { .. } => "the conversation was summed up".into(),
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Approval, CallId, Choice, Cost, Digest, Failure, FileRef, MessageId, OutboundId, Sender,
+    Approval, CallId, Choice, Cost, Digest, Failure, FileRef, MessageId, OutboundId, Sender, Seq,
     Timestamp, TurnId,
 };
 
@@ -22,6 +22,22 @@ pub struct Entry {
     /// Why the gateway said something else than an answer, where somebody may ask for that later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,
+    /// What the gateway spoke about, where neither its turn nor the moment tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
+    /// When its turn was taken up again by another run, in the first entry since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<Timestamp>,
+}
+
+/// What the gateway speaks about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// What arrived in this row of the journal: it is answered later than it was taken in, or heard by a voice.
+    Row(Seq),
+    /// This turn, which the end of a run leaves to the next one.
+    Left(TurnId),
 }
 
 /// Why the gateway says something that is no answer, or not a whole one.

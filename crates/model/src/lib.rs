@@ -39,7 +39,7 @@ pub use capabilities::{
 pub use content::{Choice, Content, Notify, Privacy, Reading, WITHHELD};
 pub use cost::{Cost, CostStatus, Used};
 pub use effort::{Effort, UnknownEffort};
-pub use entry::{Because, Entry, EntryBody, Extent, Question, ToolCall, Usage};
+pub use entry::{About, Because, Entry, EntryBody, Extent, Question, ToolCall, Usage};
 pub use file::{FileRef, Shown};
 pub use id::{
     AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, RoleId,

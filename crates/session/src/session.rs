@@ -303,6 +303,9 @@ pub struct TurnInHand {
     /// Why it was left to the next process, if it was. Whatever becomes of this one, it is no death.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<ResumeReason>,
+    /// When it was taken up again by another run, until something was recorded since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<Timestamp>,
     /// Whether people know that it was cut off and goes on. They are told once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub excused: bool,

@@ -79,7 +79,8 @@ fn row(conn: &Connection, seq: i64) -> Read<Option<Traced>> {
     };
     if traced.key.is_some() {
         let since = since(conn, conversation, traced.at)?;
-        (traced.behind, traced.entries) = related(&traced.inbound, &traced.state, since);
+        (traced.behind, traced.entries) =
+            related(traced.seq, &traced.inbound, &traced.state, since);
         for delivery in deliveries(&traced.entries) {
             traced.parcels.extend(parcels(conn, &delivery)?);
         }

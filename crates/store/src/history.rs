@@ -102,7 +102,15 @@ mod tests {
             heard: None,
             message: None,
         };
-        Entry { number, at: Timestamp::default(), turn: None, body, because: None }
+        Entry {
+            number,
+            at: Timestamp::default(),
+            turn: None,
+            body,
+            because: None,
+            about: None,
+            resumed: None,
+        }
     }
 
     fn summary(number: u32, after: u32, upto: u32) -> Entry {

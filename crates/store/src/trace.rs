@@ -1,7 +1,7 @@
 //! What is written down about something that arrived, from the journal to the outbox.
 
 use talaria_model::{
-    AccountId, Because, ChatId, Entry, EntryBody, EventId, Inbound, InboundKind, MessageId,
+    About, AccountId, Because, ChatId, Entry, EntryBody, EventId, Inbound, InboundKind, MessageId,
     OutboundId, SenderId, Seq, Timestamp, TurnId,
 };
 use talaria_session::SessionKey;
@@ -164,40 +164,56 @@ pub fn message_of(inbound: &Inbound) -> Option<&MessageId> {
     }
 }
 
-/// Of the entries of a conversation since an event arrived, those that have to do with it, and the turns
-/// that came before it was taken in.
+/// Of the entries of a conversation since an event arrived as this row, those that have to do with it, and the
+/// turns that came before it was taken in.
 pub fn related(
+    seq: Seq,
     inbound: &Inbound,
     state: &JournalState,
     since: Vec<Recorded>,
 ) -> (Vec<TurnId>, Vec<Recorded>) {
+    let is_about_row = |recorded: &Recorded| recorded.entry.about == Some(About::Row(seq));
     match state {
         JournalState::Bound(turn) => {
             let is_own = |recorded: &Recorded| recorded.entry.turn.as_ref() == Some(turn);
+            let is_left = |recorded: &Recorded| match &recorded.entry.about {
+                Some(About::Left(left)) => left == turn,
+                Some(About::Row(_)) | None => false,
+            };
             let begins = since
                 .iter()
                 .position(|recorded| is_own(recorded) && says(&recorded.entry, inbound));
             let begins = begins.or_else(|| since.iter().position(is_own)).unwrap_or(since.len());
             let behind = turns(&since[..begins], Some(turn));
-            (behind, since.into_iter().skip(begins).filter(is_own).collect())
+            let related = |recorded: &Recorded| {
+                is_own(recorded) || is_left(recorded) || is_about_row(recorded)
+            };
+            (behind, since.into_iter().skip(begins).filter(related).collect())
         }
         JournalState::Handled => {
             let begins = since.iter().position(|recorded| says(&recorded.entry, inbound));
-            let Some(begins) = begins else { return (Vec::new(), Vec::new()) };
+            let Some(begins) = begins else {
+                return (Vec::new(), since.into_iter().filter(is_about_row).collect());
+            };
             let behind = turns(&since[..begins], None);
             let at = since[begins].entry.at;
-            // What one step records, it records at one moment.
-            let answers = |recorded: &Recorded| {
-                recorded.entry.at == at && matches!(recorded.entry.body, EntryBody::Noticed { .. })
+            // What one step records, it records at one moment, unless it says what else it is about.
+            let answers = |recorded: &&Recorded| {
+                recorded.entry.at == at
+                    && matches!(recorded.entry.body, EntryBody::Noticed { .. })
+                    && recorded.entry.about.is_none()
             };
-            let mut rest = since.into_iter().skip(begins);
-            let own = rest.next();
-            (behind, own.into_iter().chain(rest.take_while(answers)).collect())
+            let at_once = since[begins + 1..].iter().take_while(answers).count();
+            let own = since.into_iter().skip(begins).enumerate();
+            let own = own.filter(|(place, recorded)| *place <= at_once || is_about_row(recorded));
+            (behind, own.map(|(_, recorded)| recorded).collect())
         }
         JournalState::Unread | JournalState::Taken => (turns(&since, None), Vec::new()),
-        JournalState::Ignored(_) | JournalState::Denied(_) | JournalState::Quarantined(_) => {
-            (Vec::new(), Vec::new())
+        // It was given up, and whoever waited was told.
+        JournalState::Ignored(_) | JournalState::Quarantined(_) => {
+            (Vec::new(), since.into_iter().filter(is_about_row).collect())
         }
+        JournalState::Denied(_) => (Vec::new(), Vec::new()),
     }
 }
 

@@ -36,7 +36,15 @@ impl Archive for Past {
             heard: None,
             message: None,
         };
-        let entry = Entry { number: 1, at: SystemClock.now(), turn: None, body, because: None };
+        let entry = Entry {
+            number: 1,
+            at: SystemClock.now(),
+            turn: None,
+            body,
+            because: None,
+            about: None,
+            resumed: None,
+        };
         Ok(self
             .0
             .iter()

@@ -202,7 +202,15 @@ impl TurnLoop {
         let newest = self.turn.entries.iter().map(|entry| entry.number).max().unwrap_or(0);
         let number = newest.saturating_add(1);
         let (at, turn) = (self.agent.clock.now(), Some(self.turn.id.clone()));
-        self.turn.entries.push(Entry { number, at, turn, body, because: None });
+        self.turn.entries.push(Entry {
+            number,
+            at,
+            turn,
+            body,
+            because: None,
+            about: None,
+            resumed: None,
+        });
         let entries = prompt::standing(&self.turn.entries);
         let (history, _) = prompt::split(&entries, &self.turn.id);
         let mut said = Conversation::default();

@@ -317,7 +317,15 @@ impl Stage {
     pub(crate) fn record(&mut self, body: EntryBody) {
         let number = self.entries.len() as u32 + 1;
         let turn = Some(self.turn_id());
-        self.entries.push(Entry { number, at: Timestamp::default(), turn, body, because: None });
+        self.entries.push(Entry {
+            number,
+            at: Timestamp::default(),
+            turn,
+            body,
+            because: None,
+            about: None,
+            resumed: None,
+        });
     }
 
     /// The turn as the gateway starts it, the first time or again.

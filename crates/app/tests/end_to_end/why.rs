@@ -282,3 +282,52 @@ async fn a_turn_that_asks_somebody_waits_for_them_with_a_gateway_and_without() {
     rig.end().await;
     told(&home, "ann", "→ waits for a person, and for the next start").await;
 }
+
+#[tokio::test]
+async fn what_is_said_later_about_a_message_is_part_of_its_record() {
+    let sections =
+        "agent: {busy_input_mode: queue, busy_ack_enabled: false, restart_drain_timeout: 1}\n";
+    let account = ["allow_admin_from: [ann-person, cleo]"];
+    let mut rig = Rig::configured(VendorSettings::default(), &account, sections).await;
+    rig.start().await;
+    let home = rig.home.path().to_owned();
+    let delivered = |output: &str| {
+        let is_part =
+            |line: &&str| line.contains("    part ") && line.contains("delivered as message");
+        output.lines().filter(is_part).count()
+    };
+    // A command whose answer has to be found out.
+    rig.vendor.say_plainly("ann", "/search heron");
+    let output = told(&home, "ann", " delivered as message").await;
+    assert!(output.contains("→ handled without a turn"), "{output}");
+    assert!(output.contains("the gateway answered as") && delivered(&output) == 1, "{output}");
+
+    // A turn that an end cuts off.
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.say("ben", "hello");
+    rig.llm.until_requests(1).await;
+    rig.process().terminate().unwrap();
+    let ended = within(HANGS, "the end", rig.process().ended()).await.unwrap();
+    assert!(ended.success(), "{ended}");
+    let output =
+        told(&home, "ben", "goes on at the next start: an end of the gateway left it").await;
+    assert!(output.contains("left by an end of the gateway, told as"), "{output}");
+    assert_eq!(delivered(&output), 1, "{output}");
+    rig.llm.hold(Hold::Never);
+    rig.start().await;
+    rig.until_everything_is_answered().await;
+    let output = told(&home, "ben", "→ answered\n").await;
+    let place = |words: &str| output.find(words).unwrap_or_else(|| panic!("{words}: {output}"));
+    assert!(place("left by an end") < place("taken up again"), "{output}");
+    assert!(place("taken up again") < place("the model answered"), "{output}");
+    assert_eq!(delivered(&output), 2, "{output}");
+
+    // A restart that somebody asked for.
+    rig.vendor.happens("cleo", "/restart", |event| event.sender = "cleo".into());
+    let back = |truth: &Truth| truth.shown_in("cleo").any(|shown| shown.text.contains("I am back"));
+    rig.until("it to be back", back).await;
+    let output = told(&home, "cleo", " delivered as message").await;
+    assert!(output.contains("→ handled without a turn"), "{output}");
+    assert!(output.contains("the gateway answered as"), "{output}");
+    rig.end().await;
+}

@@ -38,7 +38,15 @@ impl Shelf {
         let mut entries = self.entries.lock().unwrap();
         let number = entries.len() as u32 + 1;
         let turn = turn.map(|number| TurnId { session: session(), number });
-        let entry = Entry { number, at: Timestamp::default(), turn, body, because: None };
+        let entry = Entry {
+            number,
+            at: Timestamp::default(),
+            turn,
+            body,
+            because: None,
+            about: None,
+            resumed: None,
+        };
         entries.push(Recorded { position: u64::from(number), entry });
     }
 

@@ -164,6 +164,8 @@ impl Talk {
             turn,
             body,
             because: None,
+            about: None,
+            resumed: None,
         });
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_model::Seq;
+use talaria_model::{About, Seq};
 
 use super::Step;
 use crate::Closed;
@@ -41,6 +41,7 @@ impl Step<'_> {
             return;
         };
         let asked = self.session.asked.remove(place);
+        self.about = Some(About::Row(seq));
         if let Request::Speak(_) = asked.request {
             // Otherwise what is written says it all.
             if let Told::Spoken(file) = told {
@@ -82,9 +83,11 @@ impl Step<'_> {
             self.session.asked.extract_if(.., |asked| is_late(asked)).collect();
         for asked in overdue {
             self.session.at = asked.to;
+            self.about = Some(About::Row(asked.seq));
             self.close(asked.seq, Closed::Ignored("the request was not answered in time"));
             self.notice("That took too long; I have given it up.");
         }
+        self.about = None;
     }
 
     /// After a restart everything is asked again, but for what must not be done twice, and for what only an
@@ -116,9 +119,11 @@ impl Step<'_> {
                 }
             };
             self.session.at = asked.to;
+            self.about = Some(About::Row(asked.seq));
             self.close(asked.seq, Closed::Handled);
             self.notice(text);
         }
+        self.about = None;
     }
 
     /// Nobody is told anything who is not heard any more.

@@ -25,7 +25,7 @@ mod say;
 mod turn;
 mod words;
 
-use talaria_model::{Seq, Timestamp, Used};
+use talaria_model::{About, Seq, Timestamp, Used};
 
 use crate::event::{Attest, Effect, Event, Passed};
 use crate::life::{Activity, Happening};
@@ -45,6 +45,8 @@ struct Step<'s> {
     by: Authority,
     /// What the turn in hand has not said yet.
     unsaid: Unsaid,
+    /// What the gateway says outside a turn is about this, where it is known.
+    about: Option<About>,
 }
 
 /// What a turn in hand leaves behind that is not listened to any more.
@@ -67,7 +69,8 @@ impl Session {
     pub fn step_amid(&mut self, event: Event, now: Timestamp, unsaid: Unsaid) -> Vec<Effect> {
         self.updated = now;
         let by = Authority::none();
-        let mut step = Step { session: self, now, effects: Vec::new(), overtaken: 0, by, unsaid };
+        let effects = Vec::new();
+        let mut step = Step { session: self, now, effects, overtaken: 0, by, unsaid, about: None };
         step.take_in(event);
         step.effects
     }

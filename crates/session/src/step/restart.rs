@@ -1,7 +1,7 @@
 //! Time passes and processes end.
 
 use talaria_model::{
-    Answer, Content, Cost, EarlierYes, EntryBody, Failure, Inbound, Seq, Usage, Used, Work,
+    About, Answer, Content, Cost, EarlierYes, EntryBody, Failure, Inbound, Seq, Usage, Used, Work,
 };
 
 use super::Step;
@@ -48,7 +48,9 @@ impl Step<'_> {
     pub(super) fn leaving(&mut self, reason: ResumeReason, farewell: Farewell) {
         let Phase::Thinking(hand) = &mut self.session.phase else { return };
         hand.left = Some(reason);
+        let turn = hand.turn.clone();
         if farewell == Farewell::Said && !std::mem::replace(&mut hand.excused, true) {
+            self.about = Some(About::Left(turn));
             // It may be read only after the restart.
             self.murmur(match reason {
                 ResumeReason::RestartTimeout => {
@@ -82,6 +84,7 @@ impl Step<'_> {
                 // The time during which nothing ran is not the turn's.
                 hand.deadline = now + rules.turn_limit;
                 hand.heard = now;
+                hand.resumed = Some(now);
                 hand.work = if hand.task.is_answer() { Work::Plain } else { Work::Compression };
                 let left = hand.left.take();
                 hand.deaths += u8::from(ended == Ended::Abruptly && left.is_none());

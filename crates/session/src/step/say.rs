@@ -149,7 +149,13 @@ impl Step<'_> {
     pub(super) fn record_in(&mut self, turn: Option<TurnId>, body: EntryBody) {
         self.session.entries += 1;
         let (number, at) = (self.session.entries, self.now);
-        let entry = Entry { number, at, turn, body, because: None };
+        let about = match body {
+            EntryBody::Noticed { .. } if turn.is_none() => self.about.clone(),
+            _ => None,
+        };
+        let hand = self.hand_mut().filter(|hand| turn.as_ref() == Some(&hand.turn));
+        let resumed = hand.and_then(|hand| hand.resumed.take());
+        let entry = Entry { number, at, turn, body, because: None, about, resumed };
         self.effects.push(Effect::Record { session: self.session.id.clone(), entry });
     }
 

@@ -120,6 +120,7 @@ impl Step<'_> {
             deadline: self.now + self.session.rules.turn_limit,
             deaths: 0,
             left: None,
+            resumed: None,
             excused: false,
             task,
         };

@@ -123,7 +123,7 @@ fn entry(number: u32, text: &str) -> Entry {
         heard: None,
         message: None,
     };
-    Entry { number, at: at(1), turn: None, body, because: None }
+    Entry { number, at: at(1), turn: None, body, because: None, about: None, resumed: None }
 }
 
 fn post(session: &SessionId, to: &Address, delivery: u32, part: u16) -> Outbound {

@@ -91,6 +91,8 @@ async fn live(store: &dyn Store) -> Asked {
         turn: Some(turn.clone()),
         body: answered,
         because: None,
+        about: None,
+        resumed: None,
     };
     let posts: Vec<_> = (1..=6).map(|delivery| post(&old, &first.at, delivery, 0)).collect();
     store.preview(&posts[0]).await.expect("previews");

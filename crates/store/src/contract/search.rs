@@ -209,7 +209,8 @@ pub async fn search_does_not_look_at_tool_results(harness: &dyn Harness) {
         files: Vec::new(),
         failed: false,
     };
-    let returned = Entry { number: 1, at: at(1), turn: None, body, because: None };
+    let returned =
+        Entry { number: 1, at: at(1), turn: None, body, because: None, about: None, resumed: None };
     let entries =
         vec![(session.id.clone(), returned), (session.id.clone(), answer(2, "a public answer"))];
     store.commit(Commit { entries, ..step(&session) }).await.expect("commits");

@@ -225,7 +225,15 @@ pub async fn entries_come_back_as_they_were(harness: &dyn Harness) {
     let entries: Vec<Entry> = bodies
         .into_iter()
         .zip(1..)
-        .map(|(body, number)| Entry { number, at: at(-5), turn: turn.clone(), body, because: None })
+        .map(|(body, number)| Entry {
+            number,
+            at: at(-5),
+            turn: turn.clone(),
+            body,
+            because: None,
+            about: None,
+            resumed: None,
+        })
         .collect();
     let recorded = entries.iter().map(|entry| (session.id.clone(), entry.clone())).collect();
     store.commit(Commit { entries: recorded, ..step(&session) }).await.expect("commits");

@@ -1,15 +1,15 @@
 //! What is written down about an event.
 
 use talaria_model::{
-    Because, Cost, Digest, Entry, EntryBody, Extent, InboundKind, MessageId, Outbound, OutboundId,
-    Sender, SenderId, SessionId, TurnId, Usage,
+    About, Because, Cost, Digest, Entry, EntryBody, Extent, InboundKind, MessageId, Outbound,
+    OutboundId, Sender, SenderId, SessionId, TurnId, Usage,
 };
 use talaria_session::pairing::GuestBook;
 
 use super::Harness;
 use super::world::{
-    account, address, admit, admit_as, at, attempt, change, delivered, key, message, post, said,
-    session, settle, settle_at, step,
+    account, address, admit, admit_as, alice, at, attempt, change, delivered, entry, key, message,
+    post, said, session, settle, settle_at, step,
 };
 use crate::{
     AuditDeed, Audited, Clue, Commit, Delivered, GuestChange, JournalState, ParcelState, Queue,
@@ -68,6 +68,8 @@ pub async fn what_came_of_an_event_is_traced_to_its_parcels(harness: &dyn Harnes
         turn: Some(turn.clone()),
         body,
         because: None,
+        about: None,
+        resumed: None,
     };
     let said = EntryBody::Said {
         from: Sender::new(SenderId::literal("alice")),
@@ -116,6 +118,72 @@ pub async fn what_came_of_an_event_is_traced_to_its_parcels(harness: &dyn Harnes
     let parcels: Vec<_> = traced.parcels.iter().map(|sent| (sent.id.part, sent.state)).collect();
     assert_eq!(parcels, [(0, ParcelState::Delivered), (1, ParcelState::Ready)]);
     assert_eq!(traced.parcels[0].shown, message("m"));
+}
+
+pub async fn what_is_said_later_about_an_event_is_traced_to_it(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let (asks, given_up) = (admit(&*store, &chat, "1").await, admit(&*store, &chat, "2").await);
+    let (old, left) = (admit(&*store, &chat, "3").await, admit(&*store, &chat, "4").await);
+    let state = session(&chat);
+    let turn = TurnId { session: state.id.clone(), number: 1 };
+    let aside = |text: &str| EntryBody::Aside {
+        from: alice(),
+        text: text.into(),
+        files: Vec::new(),
+        message: None,
+    };
+    let parcel = |delivery: u32| post(&state, delivery, 0);
+    let noticed = |delivery: u32| EntryBody::Noticed {
+        text: "Said.".into(),
+        choices: Vec::new(),
+        files: Vec::new(),
+        sent: parcel(delivery).id,
+    };
+    let recorded = |number: u32, moment: i64, about: Option<About>, body: EntryBody| Entry {
+        at: at(moment),
+        body,
+        about,
+        ..entry(number, "")
+    };
+    let entries = [
+        recorded(1, 5, None, aside("1")),
+        // The same step says something about another row.
+        recorded(2, 5, Some(About::Row(given_up)), noticed(1)),
+        recorded(3, 6, None, aside("3")),
+        recorded(4, 6, None, noticed(2)),
+        recorded(5, 7, None, noticed(3)),
+        recorded(6, 8, Some(About::Row(asks)), noticed(4)),
+        Entry { turn: Some(turn.clone()), ..recorded(7, 9, None, entry(7, "4").body) },
+        recorded(8, 10, Some(About::Left(turn.clone())), noticed(5)),
+    ];
+    let commit = Commit {
+        journal: vec![
+            change(asks, JournalState::Handled),
+            change(given_up, JournalState::Ignored("too late".into())),
+            change(old, JournalState::Handled),
+            change(left, JournalState::Bound(turn)),
+        ],
+        entries: entries.map(|entry| (state.id.clone(), entry)).to_vec(),
+        outbox: (1..=5).map(parcel).collect(),
+        ..step(&state)
+    };
+    store.commit(commit).await.expect("commits");
+    let store = harness.open().await;
+    for (event, numbers, deliveries) in [
+        ("1", &[1, 6][..], &[4][..]),
+        ("2", &[2], &[1]),
+        // As it was recorded before anybody said what it was about.
+        ("3", &[3, 4], &[2]),
+        ("4", &[7, 8], &[5]),
+    ] {
+        let found = store.trace(&Clue::Id(event.into()), 10).await.expect("reads");
+        let [traced] = &found[..] else { panic!("one row, not {found:?}") };
+        let known: Vec<u32> = traced.entries.iter().map(|known| known.entry.number).collect();
+        assert_eq!(known, numbers, "{event}");
+        let sent: Vec<u32> = traced.parcels.iter().map(|sent| sent.id.delivery).collect();
+        assert_eq!(sent, deliveries, "{event}");
+    }
 }
 
 pub async fn a_stranger_is_traced_to_what_they_were_told(harness: &dyn Harness) {
@@ -167,6 +235,8 @@ pub async fn approvals_are_traced_from_the_turn_that_asked_for_them(harness: &dy
             sent: post(&state, 1, 0).id,
         },
         because,
+        about: None,
+        resumed: None,
     };
     let audited = |deed, digest: Digest| Audited {
         actor: "bot:ann".into(),

@@ -127,7 +127,7 @@ pub(super) fn entry(number: u32, text: &str) -> Entry {
         heard: None,
         message: None,
     };
-    Entry { number, at: at(1), turn: None, body, because: None }
+    Entry { number, at: at(1), turn: None, body, because: None, about: None, resumed: None }
 }
 
 pub(super) fn answer(number: u32, text: &str) -> Entry {
@@ -141,13 +141,13 @@ pub(super) fn answer(number: u32, text: &str) -> Entry {
         sent: None,
         extent: talaria_model::Extent::Whole,
     };
-    Entry { number, at: at(1), turn: None, body, because: None }
+    Entry { number, at: at(1), turn: None, body, because: None, about: None, resumed: None }
 }
 
 pub(super) fn summary(number: u32, after: u32, upto: u32) -> Entry {
     let (usage, cost) = (Usage::default(), Cost::default());
     let body = EntryBody::Summary { after, upto, text: "in short".into(), usage, cost };
-    Entry { number, at: at(1), turn: None, body, because: None }
+    Entry { number, at: at(1), turn: None, body, because: None, about: None, resumed: None }
 }
 
 /// Records entries with these texts in the session's present life.

@@ -147,7 +147,7 @@ impl Memory {
             !denied && written.key == row.key && written.recorded.entry.at >= row.at
         });
         let since = since.map(|written| written.recorded.clone()).take(LOOKED_AT).collect();
-        let (behind, entries) = related(&row.inbound, &row.state, since);
+        let (behind, entries) = related(seq, &row.inbound, &row.state, since);
         let (named, letters) = (deliveries(&entries), letters_about(seq));
         let of = |id: &OutboundId| match denied {
             true => id.session.as_str().starts_with(&letters).then_some(0),

@@ -51,8 +51,15 @@ impl Shelf {
     fn record(&self, body: EntryBody) {
         let mut entries = self.entries.lock().unwrap();
         let number = entries.len() as u32 + 1;
-        let entry =
-            Entry { number, at: Timestamp::from_millis(7), turn: None, body, because: None };
+        let entry = Entry {
+            number,
+            at: Timestamp::from_millis(7),
+            turn: None,
+            body,
+            because: None,
+            about: None,
+            resumed: None,
+        };
         entries.push(Recorded { position: u64::from(number), entry });
     }
 }
