@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use talaria_machine::{Private, Process, make_for_us};
 use talaria_model::{AccountId, Secret};
-use talaria_platform::ConnectError;
+use talaria_platform::{ConnectError, Credential};
 
 /// The longest record that is ours.
 const LARGEST: u64 = 64 * 1024;
@@ -46,6 +46,16 @@ pub(crate) struct Claim {
     held: Mutex<Option<File>>,
 }
 
+/// The locks of everything that an account is known by: all of them, or none.
+pub(crate) struct Claims(Vec<(String, Arc<Claim>)>);
+
+/// Whether a lock was taken by this try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Anew,
+    Before,
+}
+
 impl Locks {
     /// `TALARIA_GATEWAY_LOCK_DIR`, else a folder for state of this user.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Self> {
@@ -74,8 +84,25 @@ impl Locks {
         entries.filter_map(|entry| stale(entry.path())).collect()
     }
 
+    /// The locks of an account's credentials.
+    pub(crate) fn claims(
+        &self,
+        scope: &'static str,
+        credentials: &[Credential],
+        account: &AccountId,
+        home: &Path,
+    ) -> Claims {
+        let claim = |Credential { name, secret }: &Credential| {
+            (name.clone(), self.claim(scope, secret, account, home))
+        };
+        let mut claims: Vec<_> = credentials.iter().map(claim).collect();
+        // Whoever wants the same ones takes them in the same order, so that one of the two gets them all.
+        claims.sort_by(|(_, one), (_, other)| one.path.cmp(&other.path));
+        Claims(claims)
+    }
+
     /// The lock of a credential. Platforms do not share credentials, so each is a scope of its own.
-    pub(crate) fn claim(
+    fn claim(
         &self,
         scope: &'static str,
         credential: &Secret,
@@ -113,14 +140,52 @@ impl Locks {
     }
 }
 
-impl Claim {
-    /// Takes the lock, unless it is held already.
+impl Claims {
+    /// Takes all locks that are not held already. Where one is somebody else's, it is named, and what was
+    /// taken by this try is given back: nobody waits for an account that is not connected.
     pub(crate) fn take(&self) -> Result<(), ConnectError> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.is_none() {
-            *held = Some(self.lock()?);
+        let mut anew = Vec::new();
+        for (name, claim) in &self.0 {
+            match claim.take() {
+                Ok(Taken::Anew) => anew.push(claim),
+                Ok(Taken::Before) => {}
+                Err(error) => {
+                    anew.into_iter().for_each(|claim| claim.give_back());
+                    return Err(named(name, error));
+                }
+            }
         }
         Ok(())
+    }
+}
+
+fn named(name: &str, error: ConnectError) -> ConnectError {
+    match error {
+        ConnectError::Refused { problem, hint } => {
+            ConnectError::Refused { problem: format!("{name}: {problem}"), hint }
+        }
+        error => error,
+    }
+}
+
+impl Claim {
+    /// Takes the lock, unless it is held already.
+    fn take(&self) -> Result<Taken, ConnectError> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_some() {
+            return Ok(Taken::Before);
+        }
+        *held = Some(self.lock()?);
+        Ok(Taken::Anew)
+    }
+
+    fn give_back(&self) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = held.take() {
+            // While it is still ours: nobody is to be named who holds nothing. If it stays, the next holder
+            // writes over it.
+            let _ = file.set_len(0);
+        }
     }
 
     fn lock(&self) -> Result<File, ConnectError> {
@@ -246,6 +311,50 @@ mod tests {
             let text = fs::read_to_string(file.path()).unwrap();
             assert!(!format!("{text}{:?}", file.file_name()).contains("canary"), "{text}");
         }
+    }
+
+    fn claims(locks: &Locks, tokens: &[&str], account: &'static str) -> Claims {
+        let tokens = tokens.iter().copied().map(Secret::new).collect();
+        let credentials = Credential::each_of("bot_token", tokens);
+        let home = Path::new("/home/ann/.talaria");
+        locks.claims("slack", &credentials, &AccountId::literal(account), home)
+    }
+
+    #[test]
+    fn an_account_has_all_of_its_credentials_or_none() {
+        // Whichever of the two comes first.
+        for (number, taken) in [(1, "xoxb-a"), (2, "xoxb-b")] {
+            let folder = tempfile::tempdir().unwrap();
+            let locks = locks(folder.path());
+            let other = claims(&locks, &[taken], "club");
+            other.take().unwrap();
+            let both = claims(&locks, &["xoxb-a", "xoxb-b"], "work");
+            let error = both.take().unwrap_err();
+            let ConnectError::Refused { problem, .. } = error else { panic!("{error}") };
+            let expected = format!(
+                "bot_token ({number} of 2): this slack credential is in use by account club of this gateway"
+            );
+            assert_eq!(problem, expected);
+            assert_eq!(locks.stale(), [], "who holds nothing is not named");
+            let free = if taken == "xoxb-a" { "xoxb-b" } else { "xoxb-a" };
+            claims(&locks, &[free], "third").take().expect("it was given back");
+            drop(other);
+            both.take().expect("both are free");
+            assert!(claims(&locks, &["xoxb-a"], "club").take().is_err());
+            assert!(claims(&locks, &["xoxb-b"], "club").take().is_err());
+        }
+    }
+
+    #[test]
+    fn what_an_account_has_already_is_not_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let locks = locks(folder.path());
+        let before = claims(&locks, &["xoxb-a"], "work");
+        before.take().unwrap();
+        let other = claims(&locks, &["xoxb-b"], "club");
+        other.take().unwrap();
+        claims(&locks, &["xoxb-a", "xoxb-b"], "work").take().unwrap_err();
+        assert!(claims(&locks, &["xoxb-a"], "third").take().is_err(), "it is still connected");
     }
 
     #[test]

@@ -52,15 +52,15 @@ pub(crate) fn plan(
 ) -> Result<Option<AccountPlan>, Halt> {
     let Some(settings) = config.accounts.get(id) else { return Ok(None) };
     let Some(mut account) = settings.account.clone() else { return Ok(None) };
-    if let Some(credential) = &account.credential {
+    if !account.credentials.is_empty() {
         let Some(locks) = locks else {
             return Err(Halt::failed(
                 "cannot tell whether another gateway uses the same bots, because no folder for \
                  their locks is known; set HOME or TALARIA_GATEWAY_LOCK_DIR",
             ));
         };
-        let claim = locks.claim(account.spec.name, credential, id, home.path());
-        account = account.claiming(move || claim.take());
+        let claims = locks.claims(account.spec.name, &account.credentials, id, home.path());
+        account = account.claiming(move || claims.take());
     }
     let folder = home.account(id.as_str());
     std::fs::create_dir_all(&folder)

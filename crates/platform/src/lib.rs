@@ -28,6 +28,6 @@ pub use ports::{
     Archive, ArchiveError, ByteStream, Conversation, FileError, FileStore, Hit, Ports, Recorded,
 };
 pub use registration::{
-    Account, Ask, Bursts, Checked, Identity, Need, Platform, Registration, Roles, Secrecy, Senders,
-    SettingsError, Spec, Startup, Surface,
+    Account, Ask, Bursts, Checked, Credential, Identity, Need, Platform, Registration, Roles,
+    Secrecy, Senders, SettingsError, Spec, Startup, Surface,
 };

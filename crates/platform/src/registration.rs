@@ -50,11 +50,11 @@ pub trait Platform: 'static {
         async { Ok(Checked::default()) }
     }
 
-    /// What the platform knows an account by. Two gateways of one machine that use the same one would take
-    /// each other's messages, so only one of them may.
-    fn credential(settings: &Self::Settings) -> Option<Secret> {
+    /// Everything that the platform knows an account by. Two gateways of one machine that use the same one
+    /// would take each other's messages, so only one of them may.
+    fn credentials(settings: &Self::Settings) -> Vec<Credential> {
         let _ = settings;
-        None
+        Vec::new()
     }
 
     /// What a person pastes into the platform's own settings to make an account there, where it takes
@@ -307,13 +307,40 @@ impl From<SettingsError> for ConnectError {
     }
 }
 
+/// Something that a platform knows an account by.
+#[derive(Debug, Clone)]
+pub struct Credential {
+    /// What people call it: its setting, and which one where that holds several.
+    pub name: String,
+    /// As the platform is shown it, without what may stand around it in a setting: what is the same to the
+    /// platform is the same here.
+    pub secret: Secret,
+}
+
+impl Credential {
+    /// The only one of a setting.
+    pub fn of(setting: &str, secret: Secret) -> Self {
+        Self { name: setting.to_owned(), secret }
+    }
+
+    /// Those of a setting that holds several.
+    pub fn each_of(setting: &str, secrets: Vec<Secret>) -> Vec<Self> {
+        let of = secrets.len();
+        let named = |(number, secret)| match of {
+            1 => Self::of(setting, secret),
+            _ => Self { name: format!("{setting} ({number} of {of})"), secret },
+        };
+        (1..).zip(secrets).map(named).collect()
+    }
+}
+
 /// An account whose settings were read, ready to be connected as often as needed.
 #[derive(Clone)]
 pub struct Account {
     /// Its platform.
     pub spec: Spec,
     /// What the platform knows it by, where two connections with the same one would disturb each other.
-    pub credential: Option<Secret>,
+    pub credentials: Vec<Credential>,
     /// Whom it lets in by what they are on the platform.
     pub roles: Roles,
     abilities: [Capabilities; ChatKind::ALL.len()],
@@ -344,7 +371,7 @@ impl Account {
         let connect: Connect = Arc::new(connect);
         Self {
             spec,
-            credential: None,
+            credentials: Vec::new(),
             roles: Roles::default(),
             abilities,
             connect,
@@ -411,7 +438,7 @@ fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
         .map_err(|error| SettingsError::Unreadable { problem: error.to_string() })?;
     P::validate(&settings)?;
     let abilities = ChatKind::ALL.map(|chat| P::capabilities(&settings, chat));
-    let credential = P::credential(&settings);
+    let credentials = P::credentials(&settings);
     let roles = P::roles(&settings);
     let checked = settings.clone();
     let check =
@@ -422,7 +449,7 @@ fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
         move |ports| -> BoxFuture<'static, _> { Box::pin(P::connect(settings.clone(), ports)) };
     Ok(Account {
         spec: P::SPEC,
-        credential,
+        credentials,
         roles,
         abilities,
         connect: Arc::new(connect),

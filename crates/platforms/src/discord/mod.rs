@@ -37,11 +37,11 @@ use std::time::Duration;
 use talaria_clock::Clock;
 use talaria_model::{
     Bucket, Capabilities, ChatKind, Choices, Deletes, Drafts, Edits, Files, Idempotency, Ids,
-    Marks, Markup, Pace, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
+    Marks, Markup, Pace, Reactions, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
-    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Pulse,
-    Roles, Secrecy, Senders, SettingsError, Spec, Startup,
+    Ask, Bursts, Checked, ConnectError, Credential, Identity, Incoming, Link, Need, Platform,
+    Ports, Pulse, Roles, Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
 pub use settings::{Mentions, Missed, Settings, Syncing};
@@ -160,8 +160,8 @@ impl Platform for Discord {
         settings.roles()
     }
 
-    fn credential(settings: &Settings) -> Option<Secret> {
-        Some(settings.token.clone())
+    fn credentials(settings: &Settings) -> Vec<Credential> {
+        vec![Credential::of("token", settings.bot_token())]
     }
 
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {

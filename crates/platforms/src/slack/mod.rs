@@ -45,8 +45,8 @@ use talaria_model::{
     Marks, Markup, Pace, Proxy, Reactions, Secret, TextLimit, Typing, Unit, Whispers,
 };
 use talaria_platform::{
-    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, MenuItem, Need, Platform, Ports,
-    Pulse, Secrecy, Senders, SettingsError, Spec, Startup,
+    Ask, Bursts, Checked, ConnectError, Credential, Identity, Incoming, Link, MenuItem, Need,
+    Platform, Ports, Pulse, Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
 use answers::Answers;
@@ -280,8 +280,14 @@ impl Platform for Slack {
         serde_json::to_string_pretty(&manifest(&app)).ok()
     }
 
-    fn credential(settings: &Settings) -> Option<Secret> {
-        Some(settings.bot_token.clone())
+    /// Events are told to whoever has the app-level token, and each of them to one connection only.
+    fn credentials(settings: &Settings) -> Vec<Credential> {
+        let tokens = workspaces::tokens(&settings.bot_token).unwrap_or_default();
+        let mut credentials = Credential::each_of("bot_token", tokens);
+        if let Ok(WayIn::Socket(token)) = hears(settings) {
+            credentials.push(Credential::of("app_token", token));
+        }
+        credentials
     }
 
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {
@@ -343,7 +349,9 @@ fn hears(settings: &Settings) -> Result<WayIn, SettingsError> {
         secret.clone().filter(|secret| !secret.expose().trim().is_empty())
     };
     let unusable = |problem, hint| Err(SettingsError::unusable("app_token", problem, hint));
-    match (given(&settings.app_token), given(&settings.signing_secret)) {
+    // Slack does not see blanks at the end of a header, so they make no other token.
+    let app_token = given(&settings.app_token).map(|token| Secret::new(token.expose().trim()));
+    match (app_token, given(&settings.signing_secret)) {
         (Some(token), _) if token.expose().starts_with("xapp-") => Ok(WayIn::Socket(token)),
         (Some(_), _) => unusable(
             "is not an app-level token, which begins with xapp-",

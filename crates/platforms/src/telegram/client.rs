@@ -142,6 +142,15 @@ pub(super) fn bot(token: &Secret) -> Option<i64> {
     id.parse().ok().filter(|id| *id > 0 && is_key)
 }
 
+/// A token with its number as Telegram writes it: `042:x` and `+42:x` name the same bot.
+pub(super) fn canonical(token: &Secret) -> Secret {
+    let key = token.expose().split_once(':').map(|(_, key)| key);
+    match (bot(token), key) {
+        (Some(bot), Some(key)) => Secret::new(format!("{bot}:{key}")),
+        _ => token.clone(),
+    }
+}
+
 async fn answer<T: DeserializeOwned>(
     request: RequestBuilder,
     limit: Duration,

@@ -40,8 +40,8 @@ use talaria_model::{
     Whispers,
 };
 use talaria_platform::{
-    Ask, Bursts, Checked, ConnectError, Identity, Incoming, Link, Need, Platform, Ports, Pulse,
-    Secrecy, Senders, SettingsError, Spec, Startup, Surface,
+    Ask, Bursts, Checked, ConnectError, Credential, Identity, Incoming, Link, Need, Platform,
+    Ports, Pulse, Secrecy, Senders, SettingsError, Spec, Startup, Surface,
 };
 
 use api::{User, WebhookState};
@@ -270,8 +270,8 @@ impl Platform for Telegram {
         Ok(Checked { name: Some(name), remarks })
     }
 
-    fn credential(settings: &Settings) -> Option<Secret> {
-        Some(settings.token.clone())
+    fn credentials(settings: &Settings) -> Vec<Credential> {
+        vec![Credential::of("token", client::canonical(&settings.token))]
     }
 
     async fn connect(settings: Settings, ports: Ports) -> Result<Link, ConnectError> {

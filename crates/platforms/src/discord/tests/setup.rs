@@ -47,6 +47,12 @@ async fn a_token_may_be_pasted_with_the_word_before_it() {
     let with = json!({ "token": format!(" Bot {} ", super::vendor::TOKEN) });
     let checked = Discord::check(settings(&vendor, &with), Arc::new(SystemClock)).await;
     assert!(checked.is_ok(), "{checked:?}");
+    let bare = json!({ "token": super::vendor::TOKEN });
+    for with in [with, bare] {
+        let known_by = Discord::credentials(&settings(&vendor, &with));
+        let secrets: Vec<_> = known_by.iter().map(|it| it.secret.expose()).collect();
+        assert_eq!(secrets, [super::vendor::TOKEN], "it is the same bot");
+    }
 }
 
 /// What is told without asking Discord: the setting, the fix, and no secret.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
-use talaria_platform::{Checked, ConnectError, Platform, Registration, SettingsError};
+use talaria_platform::{Checked, ConnectError, Credential, Platform, Registration, SettingsError};
 use talaria_testkit::scripted::{Fault, Reply};
 
 use super::super::Slack;
@@ -149,6 +149,31 @@ fn what_cannot_connect_is_refused_before_anybody_is_asked() {
         assert!(named && told.contains(words), "{changes}: {told}");
         assert!(!told.contains("SECRET"), "{changes}: {told}");
     }
+}
+
+#[test]
+fn however_tokens_are_written_they_are_the_same_credentials() {
+    let known_by = |settings: Value| -> Vec<(String, String)> {
+        let settings = serde_json::from_value(settings).unwrap();
+        let shown = |it: Credential| (it.name, it.secret.expose().to_owned());
+        Slack::credentials(&settings).into_iter().map(shown).collect()
+    };
+    let owned = |(name, secret): (&str, &str)| (name.to_owned(), secret.to_owned());
+    let secret = "a-secret-of-16-letters";
+    for bot_token in ["xoxb-1", " xoxb-1", "xoxb-1,", ",xoxb-1 ,", "xoxb-1\n"] {
+        let known = known_by(json!({ "bot_token": bot_token, "signing_secret": secret }));
+        assert_eq!(known, [("bot_token", "xoxb-1")].map(owned), "{bot_token:?}");
+    }
+    let several = json!({ "bot_token": "xoxb-1, xoxb-2", "app_token": " xapp-1 " });
+    assert_eq!(
+        known_by(several),
+        [
+            ("bot_token (1 of 2)", "xoxb-1"),
+            ("bot_token (2 of 2)", "xoxb-2"),
+            ("app_token", "xapp-1")
+        ]
+        .map(owned)
+    );
 }
 
 #[test]

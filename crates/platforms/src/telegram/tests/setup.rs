@@ -34,6 +34,15 @@ async fn a_token_is_checked_live() {
     assert!(!remarks[0].contains("secret"), "{remarks:?}");
 }
 
+#[test]
+fn however_its_number_is_written_it_is_the_same_bot() {
+    for token in ["42:abc", "+42:abc", "0042:abc"] {
+        let known_by = Telegram::credentials(&settings(json!({ "token": token })));
+        let secrets: Vec<_> = known_by.iter().map(|it| it.secret.expose()).collect();
+        assert_eq!(secrets, ["42:abc"], "{token}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_wrong_with_an_account_says_what_to_do() {
     let vendor = Vendor::open().await;
