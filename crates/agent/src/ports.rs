@@ -77,7 +77,7 @@ pub struct Order {
     pub file: String,
     /// Whether a person is asked first.
     pub asks: AsksFirst,
-    /// Whether it runs others.
+    /// Whether it may run others.
     pub wraps: Wraps,
 }
 

@@ -78,12 +78,12 @@ pub enum Reads {
     Prose,
 }
 
-/// Whether something runs what it is given. Nobody can approve that for good.
+/// Whether something may run what it is given. Nobody can approve that for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wraps {
     /// It does only one thing.
     Nothing,
-    /// It runs others.
+    /// It runs others, or nobody has said that it does not.
     Others,
 }
 

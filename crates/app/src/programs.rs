@@ -18,8 +18,9 @@ use crate::quick::{self, Job};
 /// How much of what a program prints is passed on, in bytes.
 const MOST_PRINTED: usize = 32 * 1024;
 
-/// Programs that run others, or whatever they are told. What is approved of them today may be something
-/// else tomorrow, so nobody approves it for good.
+/// Programs that are known to run others, or whatever they are told. What they run is not what a digest is made of:
+/// it may be something else tomorrow, so nobody approves it for good, whatever the configuration says. No such list
+/// is ever complete, and nothing depends on it that the operator has not decided before.
 const WRAPPERS: [&str; 47] = [
     "ash",
     "awk",
@@ -120,7 +121,7 @@ impl Programs for NamedPrograms {
                 AskBefore::Always => AsksFirst::Yes,
                 AskBefore::Never => AsksFirst::No,
             },
-            wraps: wraps(&settings.program, &found.path),
+            wraps: wraps(settings, &found.path),
         })
     }
 
@@ -179,8 +180,17 @@ fn look_at(path: &Path) -> Result<FoundFile, String> {
     Ok(FoundFile { path, metadata, identity })
 }
 
+/// Whether what a program does may be another thing each time: by what the operator lets it be given, and by its
+/// name.
+fn wraps(settings: &ProgramSettings, found: &Path) -> Wraps {
+    match (settings.free_arguments, settings.always) {
+        (true, false) => Wraps::Others,
+        (true, true) | (false, _) => known_to_wrap(&settings.program, found),
+    }
+}
+
 /// By the name that the operator gave and by the name of the file behind it, without a version.
-fn wraps(written: &str, found: &Path) -> Wraps {
+fn known_to_wrap(written: &str, found: &Path) -> Wraps {
     let is_wrapper = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
@@ -227,6 +237,7 @@ mod tests {
             arguments: vec!["first".into()],
             free_arguments: true,
             ask: AskBefore::Always,
+            always: false,
             limit: Duration::from_secs(10),
         }
     }
@@ -267,6 +278,33 @@ mod tests {
         assert_eq!(order.arguments, ["first"]);
         assert_eq!(order.asks, AsksFirst::Yes);
         assert_eq!(order.wraps, Wraps::Nothing);
+    }
+
+    #[test]
+    fn a_program_is_approved_for_good_only_where_the_operator_has_said_what_it_is_given() {
+        let (folder, _) = script("true");
+        // Nobody can name everything that runs others.
+        for name in ["doas", "pkexec", "unshare", "tclsh", "uv", "go", "tar", "my-own-tool"] {
+            let path = folder.path().join(name);
+            fs::copy(folder.path().join("program"), &path).unwrap();
+            for (free_arguments, always, expected) in [
+                (true, false, Wraps::Others),
+                (true, true, Wraps::Nothing),
+                (false, false, Wraps::Nothing),
+                (false, true, Wraps::Nothing),
+            ] {
+                let settings = ProgramSettings { free_arguments, always, ..settings(&path) };
+                let order = programs(settings).order("it", Vec::new()).unwrap();
+                assert_eq!(order.wraps, expected, "{name} {free_arguments} {always}");
+            }
+        }
+        // What these run is in no digest, whatever they are given.
+        for (free_arguments, always) in [(true, true), (false, false), (false, true)] {
+            let shell = Path::new("/bin/sh");
+            let settings = ProgramSettings { free_arguments, always, ..settings(shell) };
+            let order = programs(settings).order("it", Vec::new()).unwrap();
+            assert_eq!(order.wraps, Wraps::Others, "{free_arguments} {always}");
+        }
     }
 
     #[test]
@@ -311,11 +349,11 @@ mod tests {
             ("perl5", Wraps::Others),
             ("shop", Wraps::Nothing),
         ] {
-            assert_eq!(wraps(&format!("/usr/bin/{name}"), &path), expected, "{name}");
+            assert_eq!(known_to_wrap(&format!("/usr/bin/{name}"), &path), expected, "{name}");
         }
         let shell = folder.path().join("harmless");
         symlink("/bin/sh", &shell).unwrap();
         let found = look_at(&shell).unwrap();
-        assert_eq!(wraps("/home/me/harmless", &found.path), Wraps::Others);
+        assert_eq!(known_to_wrap("/home/me/harmless", &found.path), Wraps::Others);
     }
 }

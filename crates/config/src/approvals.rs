@@ -90,6 +90,12 @@ pub struct ProgramSettings {
     #[serde(default)]
     pub ask: AskBefore,
 
+    /// Whether a call with arguments of the model's own may be approved for good, so that nobody is asked
+    /// about exactly these again. Say so of a program that does only what its arguments say; one
+    /// that runs others does something else tomorrow. Without `free_arguments` it may be anyway.
+    #[serde(default)]
+    pub always: bool,
+
     /// How long it may take. Then it is ended, with all that it started.
     #[serde(with = "duration_text", default = "usual_limit")]
     #[schemars(with = "DurationText")]

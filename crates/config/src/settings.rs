@@ -349,7 +349,8 @@ pub struct AgentSettings {
     /// Programs of this machine that the agent may run, by a name of your choice. There are none unless
     /// you name them. `{program: /usr/bin/uptime, about: "how busy the machine is"}` runs one as it is;
     /// `arguments` it is always given, `free_arguments: true` lets the model add its own. A person is asked
-    /// each time, unless `ask: never`.
+    /// each time, unless `ask: never`, and may approve arguments of the model's own for good only with
+    /// `always: true`.
     #[schemars(extend("x-applies" = "live"))]
     pub programs: BTreeMap<String, ProgramSettings>,
 }

@@ -202,20 +202,24 @@ pub(super) fn only_a_plain_yes_is_one(field: &Field) -> BoxFuture<'_, Result<()>
     .boxed()
 }
 
-/// ATK-078: a program that runs others is not approved for good.
+/// ATK-078: a program that runs others is not approved for good: one that is known to, whatever the configuration
+/// says, and one of which nobody has said that it does not.
 pub(super) fn a_wrapper_is_not_approved_for_good(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
-        let programs = "shell: {program: /bin/sh, about: runs anything, free_arguments: true}";
+        let programs = "shell: {program: /bin/sh, about: runs anything, free_arguments: true, always: true}\n\
+                        other: {program: /bin/true, about: who knows, free_arguments: true}";
         let office = open(field, Setup { programs, ..BOTH }).await?;
         let runs = format!("echo '<sh>' >> {}", office.home.file("runs").display());
-        office.wants("shell", &["-c", &runs]);
-        office.say("U1", "note it").await?;
-        let (_, choices) = office.question("D1", 1).await?;
-        ensure!(choice(&choices, ALWAYS).is_err(), "it is offered: {choices:?}");
-        office.say("U1", "!approve always").await?;
-        office.shown("D1", "cannot be approved for good", 1).await?;
-        office.press(("U1", "alice"), "D1", &choice(&choices, DENY)?).await?;
-        office.came("D1", 1).await?;
+        for (asked, program) in [(1, "shell"), (2, "other")] {
+            office.wants(program, &["-c", &runs]);
+            office.say("U1", "note it").await?;
+            let (_, choices) = office.question("D1", asked).await?;
+            ensure!(choice(&choices, ALWAYS).is_err(), "{program} is offered: {choices:?}");
+            office.say("U1", "!approve always").await?;
+            office.shown("D1", "cannot be approved for good", asked).await?;
+            office.press(("U1", "alice"), "D1", &choice(&choices, DENY)?).await?;
+            office.came("D1", asked).await?;
+        }
         ensure!(office.ran().is_empty(), "it ran: {}", office.ran());
         let listed = office.done(&["approvals", "list"]).await?;
         ensure!(listed.contains("Nothing was approved for good"), "{listed}");

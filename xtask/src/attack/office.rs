@@ -442,7 +442,7 @@ fn configuration(slack: &slack::Vendor, model: &FakeLlm, home: &Home, setup: Set
          providers:\n  fake: {{wire: openai, base_url: \"{}\", api_key: {CANARY}}}\n\
          accounts:\n{}{}\
          agent:\n  busy_ack_enabled: false\n  programs:\n    note: {{program: {}, about: keeps a note, \
-         free_arguments: true}}\n{programs}{}",
+         free_arguments: true, always: true}}\n{programs}{}",
         model.base_url(),
         account("work", "xoxb-1", setup.work),
         account("club", "xoxb-2", setup.club),

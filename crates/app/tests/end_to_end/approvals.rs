@@ -40,7 +40,7 @@ impl Place {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let sections = format!(
             "agent:\n  busy_ack_enabled: false\n  programs:\n    note: {{program: {}, about: keeps a \
-             note, free_arguments: true}}\n",
+             note, free_arguments: true, always: true}}\n",
             program.display()
         );
         let mut rig = Rig::configured(
