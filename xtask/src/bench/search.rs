@@ -102,7 +102,15 @@ fn entry(language: &Language, dice: &mut Dice, number: u32, at: i64) -> Entry {
             extent: Extent::Whole,
         }
     };
-    Entry { number, at: Timestamp::from_millis(at), turn: None, body, because: None }
+    Entry {
+        number,
+        at: Timestamp::from_millis(at),
+        turn: None,
+        body,
+        because: None,
+        about: None,
+        resumed: None,
+    }
 }
 
 /// Two lives in four visits each, so that conversations interleave as they do. Each is reset once.
