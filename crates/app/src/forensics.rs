@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn an_end_names_what_it_waits_for_and_not_what_is_at_rest() {
         let words = in_hand("stopping").in_words();
-        let expected = "a turn in bench:ann for 30 s; the session ann's, stopping; the chat bench:ann, carrying";
+        let expected = "a turn in bench:ann, working for 30 s; the session ann's, stopping; the chat bench:ann, carrying";
         assert_eq!(words, expected);
         let many = InHand { turns: vec![in_hand("idle").turns[0].clone(); 100], ..in_hand("idle") };
         assert!(many.in_words().ends_with("; 81 more"), "{}", many.in_words());
