@@ -210,7 +210,10 @@ pub(super) const CASES: &[Case] = &[
     case(
         47,
         "a group's id where a person's is expected",
-        Tests(&["atk_047_whoever_speaks_in_the_name_of_a_chat_is_a_guest_at_most"]),
+        Tests(&[
+            "atk_047_whoever_speaks_in_the_name_of_a_chat_is_a_guest_at_most",
+            "atk_047_a_program_is_a_guest_at_most_however_it_was_let_in",
+        ]),
     ),
     case(
         48,
