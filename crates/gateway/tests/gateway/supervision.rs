@@ -95,7 +95,12 @@ impl Steward for Keeper {
 
 /// A world with an account that is polled and another one, on which the operator is at home.
 fn watched() -> (World, Vendor) {
-    let mut world = World::hearing(SIMPLE, Hears::Poll);
+    watched_hearing(Hears::Poll)
+}
+
+/// The same with an account that is heard in another way.
+fn watched_hearing(hears: Hears) -> (World, Vendor) {
+    let mut world = World::hearing(SIMPLE, hears);
     let other = world.add("other", SIMPLE);
     let homes = vec![other.dm("operator"), world.vendor().dm("operator")];
     world.steward = Arc::new(Keeper { homes, ..Keeper::default() });
@@ -211,10 +216,7 @@ fn what_the_platform_itself_says_of_its_backlog_is_enough() {
 
 #[test]
 fn an_account_without_a_sign_of_life_counts_as_deaf_until_somebody_is_heard() {
-    let mut world = World::hearing(SIMPLE, Hears::Requests);
-    let other = world.add("other", SIMPLE);
-    let homes = vec![other.dm("operator")];
-    world.steward = Arc::new(Keeper { homes, ..Keeper::default() });
+    let (mut world, other) = watched_hearing(Hears::Requests);
     world.live(async |life| {
         life.vendor.say("alice", "home", "before");
         life.texts("home", 1).await;
@@ -237,10 +239,7 @@ fn an_account_without_a_sign_of_life_counts_as_deaf_until_somebody_is_heard() {
 
 #[test]
 fn who_is_deaf_a_second_time_within_an_hour_is_told_of_when_that_is_over() {
-    let mut world = World::hearing(SIMPLE, Hears::Requests);
-    let other = world.add("other", SIMPLE);
-    let homes = vec![other.dm("operator")];
-    world.steward = Arc::new(Keeper { homes, ..Keeper::default() });
+    let (mut world, other) = watched_hearing(Hears::Requests);
     world.live(async |life| {
         for time in [1, 2] {
             life.vendor.say("alice", "home", "hello");
