@@ -177,6 +177,7 @@ fn judge(
         passing::unwritten(shared, &inbound, now, Unwritten::Misdirected(account.id.clone()));
         return (None, None, None);
     }
+    // Before anything is cut off: half of a secret would not be recognised.
     discretion::mend(shared, &mut inbound);
     let length = shorten(&mut inbound);
     let by = account.authority(&inbound);
