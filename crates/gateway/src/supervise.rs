@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use talaria_clock::Mark;
 use talaria_model::AccountId;
-use talaria_platform::{ConnectError, LinkError};
+use talaria_platform::{ConnectError, LinkError, Proof};
 use tokio::sync::watch;
 
 use crate::AccountPlan;
@@ -117,6 +117,8 @@ pub(crate) struct Care {
 struct Deafness {
     since: Mark,
     reason: String,
+    /// What ends it.
+    until: Proof,
     /// How it was connected: in another way it may be heard.
     plan: Weak<AccountPlan>,
     /// Whether the operator knows.
@@ -340,9 +342,9 @@ async fn tend(
             record.contests = (record.contests + 1).min(CONTESTED_RESTS.len() - 1);
             Rest::For(rest)
         }
-        LinkError::Deaf { reason } => {
+        LinkError::Deaf { reason, until } => {
             let silent_since = account.last_heard().filter(|_| was_heard).unwrap_or(since);
-            deaf(shared, account, silent_since, &reason).await;
+            deaf(shared, account, silent_since, &reason, until).await;
             account.becomes(AccountState::Deaf { reason }, now);
             // The next connection is made at once, unless this one was no better.
             match was_heard && !flaps {
@@ -418,10 +420,9 @@ async fn crashed(
     Rest::For(record.backoff.next())
 }
 
-/// An account is connected that gives no sign of life by itself. Where it was deaf before, it is not known to be
-/// heard until somebody is: a connection proves nothing, and what was missed was only looked up.
-pub(crate) async fn connects(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
-    present(shared, account).await;
+/// An account is connected again. Where no sign of life shows that it is heard, that is not known before something
+/// is brought: a connection proves nothing, and what was missed was only looked up.
+pub(crate) fn connects(shared: &Shared, account: &ConnectedAccount) {
     let plan = Arc::downgrade(&account.plan());
     account.care.deafness().take_if(|deafness| !deafness.plan.ptr_eq(&plan));
     if let Some(reason) = unproven(account) {
@@ -447,13 +448,16 @@ pub(crate) async fn doubt(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>)
 }
 
 fn unproven(account: &ConnectedAccount) -> Option<String> {
-    account.care.deafness().as_ref().map(|deafness| deafness.reason.clone())
+    let deafness = account.care.deafness();
+    let unproven = deafness.as_ref().filter(|deafness| deafness.until > Proof::Life);
+    unproven.map(|deafness| deafness.reason.clone())
 }
 
 /// An account is heard, by its platform's own evidence.
-pub(crate) async fn hears(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
+pub(crate) async fn hears(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, proof: Proof) {
     present(shared, account).await;
-    let Some(Deafness { since, reason, .. }) = account.care.deafness().take() else { return };
+    let ended = account.care.deafness().take_if(|deafness| deafness.until <= proof);
+    let Some(Deafness { since, reason, .. }) = ended else { return };
     account.becomes(AccountState::Connected, shared.clock.now());
     let id = &account.id;
     let seconds = shared.clock.mark().since(since).as_secs();
@@ -467,16 +471,23 @@ pub(crate) async fn hears(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>)
     tell(shared, account, &kind, text).await;
 }
 
-async fn deaf(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, since: Mark, reason: &str) {
+async fn deaf(
+    shared: &Arc<Shared>,
+    account: &Arc<ConnectedAccount>,
+    since: Mark,
+    reason: &str,
+    until: Proof,
+) {
     tracing::error!(account = %account.id, reason, "connected, but deaf; another connection is made");
     account.was_deaf();
     {
         let mut deafness = account.care.deafness();
-        if deafness.is_none() {
+        let Some(deafness) = &mut *deafness else {
             let (reason, plan) = (reason.to_owned(), Arc::downgrade(&account.plan()));
-            *deafness = Some(Deafness { since, reason, plan, told: false });
+            *deafness = Some(Deafness { since, reason, until, plan, told: false });
             return;
-        }
+        };
+        deafness.until = deafness.until.max(until);
     }
     still_deaf(shared, account, reason).await;
 }
@@ -530,7 +541,7 @@ async fn absent(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, why: &str
 }
 
 /// An account is reached.
-async fn present(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
+pub(crate) async fn present(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) {
     let absence = account.care.absence().take();
     let Some(Absence { since, told: true }) = absence else { return };
     let (id, minutes) = (&account.id, shared.clock.mark().since(since).as_secs() / 60);

@@ -124,6 +124,15 @@ pub enum ConnectError {
     },
 }
 
+/// What shows that an account is heard. What comes later shows more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Proof {
+    /// A sign of life.
+    Life,
+    /// Something that the platform brings. A connection can live and bring nothing.
+    Events,
+}
+
 /// Why a connected account stopped being heard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
@@ -139,6 +148,8 @@ pub enum LinkError {
     Deaf {
         /// How that is known.
         reason: String,
+        /// What shows that another connection is heard.
+        until: Proof,
     },
     /// Somebody else is connected in our place, and a human has to decide for one of the two.
     #[error("{problem}")]

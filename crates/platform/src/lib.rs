@@ -7,6 +7,7 @@
 mod desk;
 mod error;
 mod hurry;
+mod kept;
 mod link;
 mod lower;
 mod menu;
@@ -15,8 +16,9 @@ mod ports;
 mod registration;
 
 pub use desk::{Asking, CodeOut, Decided, Decision, Desk, DeskError, Guest, Lobby, Visit};
-pub use error::{ConnectError, Fate, LinkError, SendError};
+pub use error::{ConnectError, Fate, LinkError, Proof, SendError};
 pub use hurry::Hurry;
+pub use kept::Kept;
 pub use link::{
     Ack, Arrival, Arrivals, Batch, Committed, Cursor, FetchError, Found, Incoming, Library, Link,
     Outgoing, Pulse, Surroundings, Verdict,

@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use talaria_model::{Inbound, InboundKind, Media, Outbound, Overheard, Quote, Receipt, Seq};
 
-use crate::{ByteStream, LinkError, SendError, Surface};
+use crate::{ByteStream, LinkError, Proof, SendError, Surface};
 
 /// A connected account. Dropping it disconnects.
 pub struct Link {
@@ -67,8 +67,22 @@ pub enum Arrival {
     /// Events that we looked up on a platform that should have brought them. That they can be read does not
     /// prove that it brings anything.
     Found(Batch),
+    /// The platform brought something that nobody has to be told, such as what we said ourselves.
+    Brought,
     /// Proof that the connection still works, although nothing happened.
     Alive,
+}
+
+impl Arrival {
+    /// What it shows about whether we are heard.
+    pub fn proves(&self) -> Option<Proof> {
+        match self {
+            Self::Batch(batch) if batch.events.is_empty() => Some(Proof::Life),
+            Self::Batch(_) | Self::Brought => Some(Proof::Events),
+            Self::Found(_) => None,
+            Self::Alive => Some(Proof::Life),
+        }
+    }
 }
 
 /// Events that are committed together with the position behind them.

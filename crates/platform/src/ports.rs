@@ -31,6 +31,8 @@ pub struct Ports {
     pub folder: PathBuf,
     /// Where the last committed batch ended.
     pub cursor: Option<crate::Cursor>,
+    /// What the connection before this one left.
+    pub kept: crate::Kept,
 }
 
 /// The bytes of a file.

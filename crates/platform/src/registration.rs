@@ -13,7 +13,7 @@ use serde_json::Value;
 use talaria_clock::Clock;
 use talaria_model::{Capabilities, ChatKind, Ids, RoleId, Secret};
 
-use crate::{ConnectError, Link, MenuItem, Ports};
+use crate::{ConnectError, Kept, Link, MenuItem, Ports};
 
 /// A kind of platform.
 pub trait Platform: 'static {
@@ -343,6 +343,8 @@ pub struct Account {
     pub credentials: Vec<Credential>,
     /// Whom it lets in by what they are on the platform.
     pub roles: Roles,
+    /// What its connections leave to each other.
+    pub kept: Kept,
     abilities: [Capabilities; ChatKind::ALL.len()],
     connect: Connect,
     check: Check,
@@ -373,6 +375,7 @@ impl Account {
             spec,
             credentials: Vec::new(),
             roles: Roles::default(),
+            kept: Kept::default(),
             abilities,
             connect,
             check,
@@ -451,6 +454,7 @@ fn open<P: Platform>(settings: Value) -> Result<Account, SettingsError> {
         spec: P::SPEC,
         credentials,
         roles,
+        kept: Kept::default(),
         abilities,
         connect: Arc::new(connect),
         check: Arc::new(check),

@@ -22,8 +22,8 @@ use talaria_model::{
 };
 use talaria_platform::{
     Account, Arrival, Arrivals, Ask, Batch, ByteStream, Committed, Cursor, Fate, FileError,
-    FileStore, Found, Incoming, Link, Need, Outgoing, Ports, Registration, Secrecy, SendError,
-    Surface, Verdict, lower,
+    FileStore, Found, Incoming, Kept, Link, Need, Outgoing, Ports, Registration, Secrecy,
+    SendError, Surface, Verdict, lower,
 };
 
 use crate::Past;
@@ -299,6 +299,7 @@ async fn connect_with<H: PlatformHarness>(
         hosts: Arc::default(),
         folder: harness.folder(),
         cursor,
+        kept: Kept::default(),
     };
     let account = account(harness);
     let link = within(PATIENCE, "a connection", account.connect(ports)).await;
@@ -322,7 +323,7 @@ impl Connection {
                 Some(Ok(Arrival::Batch(batch) | Arrival::Found(batch)))
                     if batch.events.is_empty() => {}
                 Some(Ok(Arrival::Batch(batch) | Arrival::Found(batch))) => return Ok(batch),
-                Some(Ok(Arrival::Alive)) => {}
+                Some(Ok(Arrival::Alive | Arrival::Brought)) => {}
                 Some(Err(error)) => return Err(error.to_string()),
                 None => return Err("the stream ended".into()),
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt};
 use talaria_model::ChatKind;
 use talaria_platform::{
-    Arrival, Arrivals, ConnectError, Cursor, Incoming, Link, LinkError, Ports, Pulse,
+    Arrival, Arrivals, ConnectError, Cursor, Incoming, Link, LinkError, Ports, Proof, Pulse,
 };
 use tokio::sync::watch;
 
@@ -55,6 +55,7 @@ async fn begin(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Link,
         ),
         folder: plan.folder.clone(),
         cursor: cursor.map(Cursor),
+        kept: plan.account.kept.clone(),
     };
     plan.account.connect(ports).await
 }
@@ -82,7 +83,7 @@ pub(crate) async fn carry(
             listen(shared, account, arrivals, (Redelivery::Sender, pulse), orders).await
         }
         Incoming::Nothing => {
-            supervise::connects(shared, account).await;
+            supervise::present(shared, account).await;
             tokio::select! {
                 biased;
                 _ = orders.changed() => Over::Told,
@@ -109,14 +110,10 @@ async fn listen(
     orders: &mut watch::Receiver<Orders>,
 ) -> Over {
     if pulse == Pulse::Unknown {
-        supervise::connects(shared, account).await;
+        supervise::present(shared, account).await;
     }
-    let mut doubt = pin!(async {
-        match pulse {
-            Pulse::Unknown => supervise::doubt(shared, account).await,
-            Pulse::Within(_) => std::future::pending().await,
-        }
-    });
+    supervise::connects(shared, account);
+    let mut doubt = pin!(supervise::doubt(shared, account));
     // For how long the platform has given no sign, without the time that we took to store something.
     let mut quiet = Duration::ZERO;
     loop {
@@ -139,23 +136,22 @@ async fn listen(
             never = &mut doubt => match never {},
             longest = silence => {
                 let reason = format!("no sign of life for {} s", longest.as_secs());
-                return Over::Lost(LinkError::Deaf { reason });
+                return Over::Lost(LinkError::Deaf { reason, until: Proof::Life });
             }
         };
-        let (batch, is_sign) = match arrival {
-            Some(Ok(Arrival::Batch(batch))) => (Some(batch), true),
-            Some(Ok(Arrival::Found(batch))) => (Some(batch), false),
-            Some(Ok(Arrival::Alive)) => (None, true),
+        let arrival = match arrival {
+            Some(Ok(arrival)) => arrival,
             Some(Err(error)) => return Over::Lost(error),
             None => return Over::lost("the platform ended the connection"),
         };
-        if is_sign {
+        let proof = arrival.proves();
+        if proof.is_some() {
             account.hears(shared.clock.as_ref());
             quiet = Duration::ZERO;
         } else {
             quiet += shared.clock.mark().since(since);
         }
-        if let Some(batch) = batch
+        if let Arrival::Batch(batch) | Arrival::Found(batch) = arrival
             && let Err(error) = intake::admit(shared, account, batch).await
         {
             tracing::warn!(account = %account.id, %error, "cannot take anything in");
@@ -163,8 +159,8 @@ async fn listen(
                 return Over::lost(error);
             }
         }
-        if is_sign {
-            supervise::hears(shared, account).await;
+        if let Some(proof) = proof {
+            supervise::hears(shared, account, proof).await;
         }
     }
 }

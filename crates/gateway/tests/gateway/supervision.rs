@@ -11,7 +11,7 @@ use talaria_gateway::{
     AccountPlan, AccountState, AccountStatus, PauseError, Probation, Standing, Steward,
 };
 use talaria_model::{AccountId, Address, Capabilities, Ids, SenderId, TextLimit, Timestamp};
-use talaria_platform::{ConnectError, LinkError, SendError};
+use talaria_platform::{ConnectError, LinkError, Proof, SendError};
 use talaria_session::{Access, Busy, Pause, Person, Strangers};
 use talaria_store::{MemoryStore, Store};
 use tokio::sync::Semaphore;
@@ -116,6 +116,10 @@ fn is_unproven(status: &AccountStatus) -> bool {
     matches!(status.state, AccountState::Unproven { .. })
 }
 
+fn nothing_comes_back() -> LinkError {
+    LinkError::Deaf { reason: "nothing comes back".into(), until: Proof::Events }
+}
+
 fn connections(vendor: &Vendor) -> usize {
     vendor.truth(|truth| truth.connected.len())
 }
@@ -205,7 +209,8 @@ fn what_the_platform_itself_says_of_its_backlog_is_enough() {
         life.vendor.say("alice", "home", "before");
         life.texts("home", 1).await;
         let begun = life.now();
-        life.vendor.ends_with(LinkError::Deaf { reason: "three updates wait".into() });
+        life.vendor
+            .ends_with(LinkError::Deaf { reason: "three updates wait".into(), until: Proof::Life });
         life.until("another connection", |vendor| connections(vendor) == 2).await;
         assert_eq!(life.now(), begun, "at once");
         life.quiet().await;
@@ -215,26 +220,29 @@ fn what_the_platform_itself_says_of_its_backlog_is_enough() {
 }
 
 #[test]
-fn an_account_without_a_sign_of_life_counts_as_deaf_until_somebody_is_heard() {
-    let (mut world, other) = watched_hearing(Hears::Requests);
-    world.live(async |life| {
-        life.vendor.say("alice", "home", "before");
-        life.texts("home", 1).await;
-        life.vendor.ends_with(LinkError::Deaf { reason: "nothing comes back".into() });
-        life.until("another connection", |vendor| connections(vendor) == 2).await;
-        life.quiet().await;
-        life.pass_seconds(3 * 60 * 60).await;
-        assert!(is_unproven(&life.account()), "{:?}", life.account());
-        let told = other.texts("operator");
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("`main` was connected but deaf for"), "{told:?}");
-        assert!(told[0].contains("shows when somebody writes there"), "{told:?}");
-        life.vendor.say("alice", "home", "after");
-        assert_eq!(life.texts("home", 2).await[1], "echo: after");
-        life.quiet().await;
-        assert_eq!(life.account().state, AccountState::Connected);
-        assert!(other.texts("operator")[1].contains("went on from where I had stopped"));
-    });
+fn where_a_sign_of_life_proves_nothing_an_account_counts_as_deaf_until_somebody_is_heard() {
+    // One has no sign of life, and the polls of the other come back all the while.
+    for hears in [Hears::Requests, Hears::Poll] {
+        let (mut world, other) = watched_hearing(hears);
+        world.live(async |life| {
+            life.vendor.say("alice", "home", "before");
+            life.texts("home", 1).await;
+            life.vendor.ends_with(nothing_comes_back());
+            life.until("another connection", |vendor| connections(vendor) == 2).await;
+            life.quiet().await;
+            life.pass_seconds(3 * 60 * 60).await;
+            assert!(is_unproven(&life.account()), "{:?}", life.account());
+            let told = other.texts("operator");
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].contains("`main` was connected but deaf for"), "{told:?}");
+            assert!(told[0].contains("shows when somebody writes there"), "{told:?}");
+            life.vendor.say("alice", "home", "after");
+            assert_eq!(life.texts("home", 2).await[1], "echo: after");
+            life.quiet().await;
+            assert_eq!(life.account().state, AccountState::Connected);
+            assert!(other.texts("operator")[1].contains("went on from where I had stopped"));
+        });
+    }
 }
 
 #[test]
@@ -245,7 +253,7 @@ fn who_is_deaf_a_second_time_within_an_hour_is_told_of_when_that_is_over() {
             life.vendor.say("alice", "home", "hello");
             life.texts("home", time).await;
             life.quiet().await;
-            life.vendor.ends_with(LinkError::Deaf { reason: "nothing comes back".into() });
+            life.vendor.ends_with(nothing_comes_back());
             life.until("another connection", |vendor| connections(vendor) == time + 1).await;
             life.pass_seconds(60).await;
         }
@@ -265,7 +273,7 @@ fn what_was_deaf_is_not_when_it_is_set_up_in_another_way() {
     world.live(async |life| {
         life.vendor.say("alice", "home", "before");
         life.texts("home", 1).await;
-        life.vendor.ends_with(LinkError::Deaf { reason: "nothing comes back".into() });
+        life.vendor.ends_with(nothing_comes_back());
         life.until("another connection", |vendor| connections(vendor) == 2).await;
         life.quiet().await;
         life.gateway.pause(&life.vendor.account(), Pause::Resume, "operator").await.unwrap();

@@ -7,7 +7,7 @@ use reqwest::Url;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use talaria_clock::Clock;
-use talaria_platform::{ConnectError, LinkError};
+use talaria_platform::{ConnectError, LinkError, Proof};
 
 use super::api;
 use super::position::Session;
@@ -145,7 +145,10 @@ impl Connection {
                 frame = self.socket.read(UNLIMITED) => frame.map_err(lost)?,
                 due = self.pulse.next() => {
                     if due == Due::Dead {
-                        return Err(LinkError::Deaf { reason: "no sign of life".into() });
+                        return Err(LinkError::Deaf {
+                            reason: "no sign of life".into(),
+                            until: Proof::Life,
+                        });
                     }
                     self.beat().await?;
                     continue;

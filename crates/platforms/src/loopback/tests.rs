@@ -16,8 +16,8 @@ use talaria_model::{
 };
 use talaria_platform::{
     Archive, ArchiveError, Arrival, Arrivals, ByteStream, Conversation, Cursor, FileError,
-    FileStore, Hit, Incoming, Link, LinkError, Outgoing, Platform, Ports, Recorded, Registration,
-    SendError,
+    FileStore, Hit, Incoming, Kept, Link, LinkError, Outgoing, Platform, Ports, Recorded,
+    Registration, SendError,
 };
 use talaria_testkit::platform_contract::{Kind, PlatformHarness, Shown, Told};
 use tempfile::TempDir;
@@ -223,6 +223,7 @@ fn ports(cursor: Option<&str>) -> Ports {
         hosts: Arc::default(),
         folder: "unused".into(),
         cursor: cursor.map(|cursor| Cursor(cursor.into())),
+        kept: Kept::default(),
     }
 }
 

@@ -43,11 +43,13 @@ struct Asked {
     uses: u8,
 }
 
-impl Answers {
-    pub(super) fn new() -> Self {
+impl Default for Answers {
+    fn default() -> Self {
         Self(Mutex::new(Recent::keeping(CHATS)))
     }
+}
 
+impl Answers {
     /// Somebody who is let in gave a command.
     pub(super) fn learn(&self, way: WayBack, now: Timestamp) {
         let WayBack { chat, giver, url } = way;
@@ -131,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_address_is_used_five_times_within_slack_s_half_hour() {
-        let answers = Answers::new();
+        let answers = Answers::default();
         asks(&answers, "C9", "U1", 0);
         for _ in 0..5 {
             assert_eq!(way(&answers, None, 28).as_deref(), Some("U1's of minute 0"));
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_for_nobody_known_goes_to_the_only_one_who_asked() {
-        let answers = Answers::new();
+        let answers = Answers::default();
         asks(&answers, "C9", "U1", 0);
         asks(&answers, "C8", "U2", 0);
         assert!(way(&answers, None, 1).is_some(), "in another chat somebody else asked");
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn whoever_cannot_be_reached_any_more_is_not_taken_for_somebody_else() {
-        let answers = Answers::new();
+        let answers = Answers::default();
         asks(&answers, "C9", "U1", 0);
         asks(&answers, "C9", "U2", 20);
         assert_eq!(way(&answers, None, 40), None, "U1's has expired, and U1 may be meant");
@@ -173,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_has_a_bound_and_is_forgotten_by_chats() {
-        let answers = Answers::new();
+        let answers = Answers::default();
         for number in 0..=GIVERS {
             asks(&answers, "C9", &format!("U{number}"), 0);
         }

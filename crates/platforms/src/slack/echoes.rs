@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use talaria_clock::{Clock, Mark};
 use talaria_model::Timestamp;
+use talaria_platform::{LinkError, Proof};
 
 use super::decode::Echo;
 use super::shelf::Shelf;
@@ -39,12 +40,21 @@ struct Awaited {
     since: Mark,
 }
 
-impl Echoes {
-    pub(super) fn new() -> Self {
+impl Default for Echoes {
+    fn default() -> Self {
         let (chats, deliveries) = (Shelf::of(CHATS), Shelf::of(DELIVERIES));
         Self { chats, deliveries, awaited: Mutex::default() }
     }
+}
 
+/// What is wrong with a connection on which something is overdue. Another one may live as well as this one did,
+/// so only what it brings shows that it is better.
+pub(super) fn deaf() -> LinkError {
+    let reason = "a post of ours did not come back as an event".into();
+    LinkError::Deaf { reason, until: Proof::Events }
+}
+
+impl Echoes {
     /// Something of ours was found in the history: it was shown, and nobody brought it.
     pub(super) fn found(&self, echo: Echo, now: Timestamp) {
         if let Some(delivery) = echo.delivery {
@@ -108,7 +118,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_post_has_to_come_back_only_where_posts_have_come_back_before() {
-        let echoes = Echoes::new();
+        let echoes = Echoes::default();
         let clock = FakeClock::starting(Timestamp::from_millis(0));
         let passes = |seconds| clock.sleep(Duration::from_secs(seconds));
         echoes.posted("D1", "1.000001", &clock);
@@ -131,7 +141,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_found_in_the_history_has_not_come_back() {
-        let echoes = Echoes::new();
+        let echoes = Echoes::default();
         let clock = FakeClock::starting(Timestamp::from_millis(0));
         echoes.found(echo("1.000001", Some("s/1.0")), clock.now());
         assert_eq!(echoes.of("s/1.0", clock.now()).as_deref(), Some("1.000001"), "it was shown");
@@ -147,7 +157,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_clock_that_is_set_back_does_not_put_off_what_is_overdue() {
-        let echoes = Echoes::new();
+        let echoes = Echoes::default();
         let clock = FakeClock::starting(Timestamp::from_millis(2 * 60 * 60 * 1000));
         echoes.came(echo("1.000001", None), clock.now());
         echoes.posted("D1", "2.000001", &clock);

@@ -24,6 +24,14 @@ use super::wire::{
 };
 use super::workspaces::{Workspace, Workspaces};
 
+/// What is known of an app whichever connection it was learnt on.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) echoes: Echoes,
+    /// Where a slash command can be answered when we are not in its chat.
+    pub(super) answers: Answers,
+}
+
 /// Everything that hearing needs.
 pub(super) struct Hearing {
     pub(super) account: AccountId,
@@ -33,11 +41,9 @@ pub(super) struct Hearing {
     pub(super) workspaces: Workspaces,
     pub(super) directory: Directory,
     pub(super) threads: Threads,
-    pub(super) echoes: Echoes,
+    pub(super) kept: Arc<Memory>,
     pub(super) position: Position,
     pub(super) habits: Habits,
-    /// Where a slash command can be answered when we are not in its chat.
-    pub(super) answers: Answers,
     /// Events that made no sense.
     pub(super) skipped: AtomicU64,
 }
@@ -179,8 +185,8 @@ impl Hearing {
                     self.threads.spoke(&echo.chat, thread);
                 }
                 match way {
-                    Way::Brought(_) => self.echoes.came(echo, self.clock.now()),
-                    Way::Found => self.echoes.found(echo, self.clock.now()),
+                    Way::Brought(_) => self.kept.echoes.came(echo, self.clock.now()),
+                    Way::Found => self.kept.echoes.found(echo, self.clock.now()),
                 }
                 return Brought::default();
             }
@@ -213,7 +219,7 @@ impl Hearing {
                 self.threads.heard(said);
             }
             if let Some(way) = way_back {
-                self.answers.learn(way, self.now());
+                self.kept.answers.learn(way, self.now());
             }
         }
     }

@@ -49,11 +49,9 @@ use talaria_platform::{
     Platform, Ports, Pulse, Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
-use answers::Answers;
 use api::Api;
 use decode::{Commands, Habits};
 use directory::Directory;
-use echoes::Echoes;
 use encode::Broadcast;
 use hearing::Hearing;
 use library::Shelves;
@@ -302,7 +300,7 @@ impl Platform for Slack {
         let hearing = Arc::new(Hearing {
             directory: Directory::new(api.clone(), clock.clone()),
             threads: Threads::new(ports.archive.clone(), clock.clone()),
-            echoes: Echoes::new(),
+            kept: ports.kept.take_up(),
             position: Position::at(ports.cursor.as_ref()),
             habits: Habits {
                 reply_in_thread: settings.reply_in_thread,
@@ -310,7 +308,6 @@ impl Platform for Slack {
                 slash_command: settings.slash_command.trim_start_matches('/').to_owned(),
                 commands: Commands::of(&ports.menu),
             },
-            answers: Answers::new(),
             skipped: AtomicU64::new(0),
             account: ports.account,
             archive: ports.archive,

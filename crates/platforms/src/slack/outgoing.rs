@@ -363,7 +363,7 @@ impl Acts {
         match posted {
             Ok(Posted { ts }) => {
                 if let Some(ts) = &ts {
-                    self.hearing.echoes.posted(chat, ts, self.hearing.clock.as_ref());
+                    self.hearing.kept.echoes.posted(chat, ts, self.hearing.clock.as_ref());
                 }
                 self.spoke(outbound, chat);
                 self.hearing.directory.learn_direct(workspace, chat);
@@ -388,7 +388,7 @@ impl Acts {
     /// Where we are not in the chat, the one who gave a command there can still be answered, in
     /// private. None where it is not certain who that is.
     async fn answer(&self, chat: &str, content: &Content) -> Option<Receipt> {
-        let answers = &self.hearing.answers;
+        let answers = &self.hearing.kept.answers;
         let way = answers.way(chat, content.whispered_to.as_ref(), self.now())?;
         let url = Url::parse(way.url.expose()).ok()?;
         if !self.hearing.api.is_slack(&url) {
@@ -544,7 +544,7 @@ impl Outgoing for Acts {
 
     async fn find(&self, outbound: &Outbound) -> Result<Found, SendError> {
         let Act::Post(content) = &outbound.act else { return Ok(Found::Unknown) };
-        let came_back = self.hearing.echoes.of(&outbound.id.to_string(), self.now());
+        let came_back = self.hearing.kept.echoes.of(&outbound.id.to_string(), self.now());
         if let Some(ts) = came_back {
             return Ok(Found::Shown(self.receipt(Some(ts))));
         }

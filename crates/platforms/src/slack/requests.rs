@@ -19,9 +19,10 @@ use tokio::sync::{Notify, mpsc};
 
 use super::catch_up::CatchUp;
 use super::decode::Senseless;
+use super::echoes;
 use super::hearing::{Brought, Hearing, News};
 use super::signature::{self, Claim};
-use super::socket::{NO_ECHO, working_on};
+use super::socket::working_on;
 use super::ts::Ts;
 use super::wire::{Interaction, Outer, SlashCommand};
 use crate::wire::handover::hand_over;
@@ -59,6 +60,7 @@ struct Door {
 
 /// What is heard through requests.
 pub(super) fn incoming(hearing: Arc<Hearing>, secret: Secret, hours: u32) -> Incoming {
+    hearing.kept.echoes.forgive();
     let (heard, waiting) = mpsc::channel(WAITING);
     let vestibule = Vestibule::new(LARGEST, UNPROVEN);
     let reached = Arc::new(Notify::new());
@@ -97,7 +99,6 @@ impl Listening {
 
     async fn arrival(&mut self) -> Result<Arrival, LinkError> {
         if !std::mem::replace(&mut self.began, true) {
-            self.hearing.echoes.forgive();
             let position = &self.hearing.position;
             match position.seen() {
                 Some(_) => self.catching.begin(),
@@ -116,20 +117,20 @@ impl Listening {
                 }
                 Some(Item::News(News::Missed)) => {
                     self.catching.begin();
-                    Ok(Arrival::Alive)
+                    Ok(Arrival::Brought)
                 }
                 None => Err(LinkError::Lost { reason: "the routes are gone".into() }),
             },
-            () = self.reached.notified() => Ok(Arrival::Alive),
+            () = self.reached.notified() => Ok(Arrival::Brought),
             batch = self.catching.next() => batch.map(Arrival::Found),
-            () = no_echo(&self.hearing) => Err(LinkError::Deaf { reason: NO_ECHO.into() }),
+            () = no_echo(&self.hearing) => Err(echoes::deaf()),
         }
     }
 }
 
 /// Completes when a post of ours should have come back and did not.
 async fn no_echo(hearing: &Hearing) {
-    while !hearing.echoes.is_overdue(hearing.clock.mark()) {
+    while !hearing.kept.echoes.is_overdue(hearing.clock.mark()) {
         hearing.clock.sleep(LOOK).await;
     }
 }

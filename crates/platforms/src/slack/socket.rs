@@ -12,13 +12,14 @@ use serde_json::json;
 use talaria_clock::{Clock, Mark};
 use talaria_model::Secret;
 use talaria_platform::{
-    Ack, Arrival, Arrivals, Batch, Committed, ConnectError, LinkError, Verdict,
+    Ack, Arrival, Arrivals, Batch, Committed, ConnectError, LinkError, Proof, Verdict,
 };
 use tokio::sync::mpsc;
 
 use super::api::{Api, ApiError, Body};
 use super::catch_up::CatchUp;
 use super::decode::Senseless;
+use super::echoes;
 use super::hearing::{Brought, Hearing, News};
 use super::refusal::{connect_error, link_error};
 use super::ts::Ts;
@@ -33,9 +34,6 @@ const PING: Duration = Duration::from_secs(10);
 
 /// After how much silence a connection is dead.
 const DEAD: Duration = Duration::from_secs(30);
-
-/// How it is known that nothing is brought any more.
-pub(super) const NO_ECHO: &str = "a post of ours did not come back as an event";
 
 /// After how long we look again whether another process is connected in our place. A connection of
 /// ours that broke can count for a while.
@@ -152,6 +150,7 @@ pub(super) fn arrivals(
     (socket, hello): (Socket, Hello),
     hours: u32,
 ) -> Arrivals {
+    hearing.kept.echoes.forgive();
     let (ack, acks) = mpsc::channel(ACKS);
     let now = hearing.clock.mark();
     let mut listening = Listening {
@@ -274,8 +273,8 @@ impl Listening {
             while let Ok(acks) = self.acks.try_recv() {
                 self.acknowledge(acks).await?;
             }
-            if self.hearing.echoes.is_overdue(self.hearing.clock.mark()) {
-                return Err(LinkError::Deaf { reason: NO_ECHO.into() });
+            if self.hearing.kept.echoes.is_overdue(self.hearing.clock.mark()) {
+                return Err(echoes::deaf());
             }
             match self.happening().await {
                 Happening::Frame(which, frame) => {
@@ -298,7 +297,6 @@ impl Listening {
     /// Everything since the last stored position; the first time, that position begins here.
     fn begin(&mut self) -> Arrival {
         let hearing = &self.hearing;
-        hearing.echoes.forgive();
         if hearing.position.seen().is_some() {
             self.catching.begin();
         } else {
@@ -365,7 +363,9 @@ impl Listening {
             Which::Old => Ok(None),
             // The next one is on its way, and then what was missed in between is read.
             Which::Current if self.opening.is_some() => Ok(None),
-            Which::Current if silent => Err(LinkError::Deaf { reason: "no sign of life".into() }),
+            Which::Current if silent => {
+                Err(LinkError::Deaf { reason: "no sign of life".into(), until: Proof::Life })
+            }
             Which::Current => Err(LinkError::Lost { reason: "Slack hung up".into() }),
         }
     }
@@ -395,9 +395,10 @@ impl Listening {
             };
         }
         if events.is_empty() {
+            let is_empty = receipts.is_empty();
             let frames = frames(receipts, &Committed(Vec::new()));
             self.acknowledge(Acks { line: number, frames }).await?;
-            return Ok(Arrival::Alive);
+            return Ok(if is_empty { Arrival::Alive } else { Arrival::Brought });
         }
         let (ack, hearing) = (self.ack.clone(), self.hearing.clone());
         let ack = Ack::with(move |committed| {
@@ -474,7 +475,7 @@ impl Listening {
         let number = self.current.as_ref().or(self.old.as_ref()).map_or(0, |line| line.number) + 1;
         let line = Line { socket, number, heard: self.hearing.clock.mark(), stashed: None };
         self.old = self.current.replace(line);
-        self.hearing.echoes.forgive();
+        self.hearing.kept.echoes.forgive();
         if self.old.is_none() {
             self.catching.begin();
         }

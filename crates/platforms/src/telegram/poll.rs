@@ -9,7 +9,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::value::RawValue;
 use serde_json::{Map, json};
-use talaria_platform::{Ack, Arrival, Arrivals, Batch, Committed, Cursor, LinkError};
+use talaria_platform::{Ack, Arrival, Arrivals, Batch, Committed, Cursor, LinkError, Proof};
 
 use super::api::WebhookState;
 use super::client::Client;
@@ -56,7 +56,8 @@ fn unheard(failure: Failure) -> LinkError {
     match failure {
         Failure::Call(CallError::Silence(_)) => {
             let seconds = (HELD + SLACK).as_secs();
-            LinkError::Deaf { reason: format!("a poll had no end after {seconds} s") }
+            let reason = format!("a poll had no end after {seconds} s");
+            LinkError::Deaf { reason, until: Proof::Life }
         }
         failure => failure.of_link(),
     }
@@ -121,7 +122,8 @@ impl Poll {
         let state = self.client.ask::<WebhookState>("getWebhookInfo", &Map::new(), ASK).await;
         let waits = state.is_ok_and(|state| state.pending_update_count > 0);
         if waits && self.is_held_back {
-            return Err(LinkError::Deaf { reason: "Telegram holds updates back".into() });
+            let reason = "Telegram holds updates back".into();
+            return Err(LinkError::Deaf { reason, until: Proof::Life });
         }
         self.is_held_back = waits;
         Ok(waits)

@@ -17,8 +17,8 @@ use talaria_model::{
 };
 use talaria_platform::{
     Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation,
-    FileError, FileStore, Hit, Incoming, Link, Outgoing, Platform, Ports, Recorded, SendError,
-    Verdict,
+    FileError, FileStore, Hit, Incoming, Kept, Link, Outgoing, Platform, Ports, Recorded,
+    SendError, Verdict,
 };
 use tower::ServiceExt;
 
@@ -124,6 +124,7 @@ async fn bench() -> Bench {
         hosts: Arc::new([]),
         folder: "unused".into(),
         cursor: None,
+        kept: Kept::default(),
     };
     let Link { incoming, outgoing, .. } = Terminal::connect(Settings {}, ports).await.unwrap();
     let Incoming::Served { routes, arrivals, .. } = incoming else { panic!("not served") };

@@ -21,7 +21,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Arrival, Arrivals, Batch, ByteStream, ConnectError, Cursor, FileError, FileStore, Incoming,
-    Library, Link, LinkError, MenuItem, Outgoing, Platform, Ports,
+    Kept, Library, Link, LinkError, MenuItem, Outgoing, Platform, Ports,
 };
 use talaria_testkit::scripted::Request;
 use talaria_testkit::{Past, within};
@@ -105,6 +105,7 @@ fn ports(folder: &TempDir, cursor: Option<Cursor>, menu: Vec<MenuItem>) -> Ports
         hosts: Arc::default(),
         folder: folder.path().to_owned(),
         cursor,
+        kept: Kept::default(),
     }
 }
 
@@ -158,7 +159,7 @@ impl Bench {
                             return Ok(batch);
                         }
                     }
-                    Some(Ok(Arrival::Alive)) => {}
+                    Some(Ok(Arrival::Alive | Arrival::Brought)) => {}
                     Some(Err(error)) => return Err(error),
                     None => panic!("the stream ended without a word"),
                 }

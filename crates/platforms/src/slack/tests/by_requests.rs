@@ -386,7 +386,7 @@ async fn an_address_that_no_request_reaches_is_noticed_by_our_own_posts() {
     let brought = signed(JSON, &echo.to_string(), SECRET, now());
     assert_eq!(bench.ask(brought).await.0, StatusCode::OK);
     let arrival = bench.arrivals.next().await;
-    assert!(matches!(arrival, Some(Ok(Arrival::Alive))), "that Slack reaches us is told");
+    assert!(matches!(arrival, Some(Ok(Arrival::Brought))), "that Slack reaches us is told");
     bench.outgoing.send(&post(to, 2, "is anybody there?")).await.unwrap();
     clock.ahead.store(140_000, Ordering::Relaxed);
     let spoken = signed(JSON, &said(2, "not yet").to_string(), SECRET, now());
@@ -418,7 +418,7 @@ async fn who_does_not_know_the_secret_proves_nothing_and_neither_does_what_is_lo
             match bench.arrivals.next().await {
                 Some(Ok(Arrival::Found(batch))) if !batch.events.is_empty() => break batch,
                 Some(Ok(Arrival::Found(batch))) => commit(batch),
-                Some(Ok(Arrival::Alive)) => {}
+                Some(Ok(Arrival::Brought)) => {}
                 other => panic!("{:?}", other.map(|other| other.map(|_| ()))),
             }
         }

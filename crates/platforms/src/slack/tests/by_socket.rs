@@ -11,7 +11,7 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use talaria_model::{Addressed, ChatKind, InboundKind};
 use talaria_platform::{
-    Arrival, Arrivals, Committed, Found, Incoming, LinkError, Registration, Verdict,
+    Arrival, Arrivals, Committed, Found, Incoming, LinkError, Proof, Registration, Verdict,
 };
 use talaria_testkit::platform_contract::{
     PlatformHarness, Said, Shown, Spot, Told, Trouble, Whose,
@@ -482,7 +482,7 @@ async fn a_connection_that_lives_but_brings_nothing_is_noticed_by_our_own_posts(
     let vendor = Vendor::open().await;
     let settings = vendor.settings();
     let (clock, lent) = hasty(is_ping);
-    let mut bench = connect(vendor, settings, lent).await;
+    let mut bench = connect(vendor, settings.clone(), lent.clone()).await;
     let world = bench.vendor.world.clone();
     world.lock().echoes = true;
     let to = at("D1", ChatKind::Dm, None);
@@ -490,14 +490,29 @@ async fn a_connection_that_lives_but_brings_nothing_is_noticed_by_our_own_posts(
     let ts = sent.message.unwrap();
     bench.listen_while(world.acked(&format!("echo-{ts}"))).await;
     world.lock().echoes = false;
-    bench.outgoing.send(&post(to, 2, "is anybody there?")).await.unwrap();
-    for ahead in [20_000, 40_000] {
-        clock.ahead.store(ahead, Ordering::Relaxed);
-        bench.alive().await;
+    // The next connection knows that posts there have to come back.
+    for (number, began) in [(2, 0), (3, 60_000)] {
+        bench.outgoing.send(&post(to.clone(), number, "is anybody there?")).await.unwrap();
+        for passed in [20_000, 40_000] {
+            clock.ahead.store(began + passed, Ordering::Relaxed);
+            bench.alive().await;
+        }
+        clock.ahead.store(began + 60_000, Ordering::Relaxed);
+        let end = bench.end().await;
+        assert!(end.to_string().contains("did not come back"), "{end}");
+        assert!(
+            matches!(end, LinkError::Deaf { until: Proof::Events, .. }),
+            "it lived, too: {end}"
+        );
+        bench = connect(bench.vendor, settings.clone(), lent.clone()).await;
     }
-    clock.ahead.store(60_000, Ordering::Relaxed);
-    let end = bench.end().await;
-    assert!(end.to_string().contains("did not come back"), "{end}");
+    bench.alive().await;
+    world.lock().echoes = true;
+    bench.outgoing.send(&post(to, 4, "hello again")).await.unwrap();
+    let brought = async {
+        while !matches!(bench.arrivals.next().await.unwrap().unwrap(), Arrival::Brought) {}
+    };
+    within(PATIENCE, "a post of ours that comes back", brought).await;
 }
 
 #[tokio::test]

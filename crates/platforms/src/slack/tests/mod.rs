@@ -24,7 +24,7 @@ use talaria_model::{
     InboundKind, Message, Outbound, OutboundId, Seq, SessionId, ThreadId,
 };
 use talaria_platform::{
-    Arrival, Arrivals, Batch, ByteStream, Committed, Cursor, FileError, FileStore, Incoming,
+    Arrival, Arrivals, Batch, ByteStream, Committed, Cursor, FileError, FileStore, Incoming, Kept,
     Library, Link, LinkError, MenuItem, Offered, Outgoing, Platform, Ports, Verdict,
 };
 use talaria_testkit::{Past, within};
@@ -48,11 +48,13 @@ struct Lent {
     clock: Arc<dyn Clock>,
     cursor: Option<Cursor>,
     conversations: Vec<Address>,
+    kept: Kept,
 }
 
 impl Default for Lent {
     fn default() -> Self {
-        Self { clock: Arc::new(SystemClock), cursor: None, conversations: Vec::new() }
+        let clock = Arc::new(SystemClock);
+        Self { clock, cursor: None, conversations: Vec::new(), kept: Kept::default() }
     }
 }
 
@@ -82,6 +84,7 @@ fn ports(vendor: &Vendor, lent: Lent) -> Ports {
         hosts: Arc::default(),
         folder: vendor.folder(),
         cursor: lent.cursor,
+        kept: lent.kept,
     }
 }
 
@@ -116,7 +119,7 @@ impl Bench {
                         commit(batch);
                     }
                     Ok(Arrival::Batch(batch) | Arrival::Found(batch)) => return Ok(batch),
-                    Ok(Arrival::Alive) => {}
+                    Ok(Arrival::Alive | Arrival::Brought) => {}
                     Err(error) => return Err(error),
                 }
             }

@@ -23,8 +23,8 @@ use talaria_model::{
     SessionId, ThreadId, Timestamp,
 };
 use talaria_platform::{
-    Arrival, Arrivals, Batch, ByteStream, Committed, Cursor, FileError, FileStore, Incoming, Link,
-    LinkError, Outgoing, Platform, Ports, Verdict,
+    Arrival, Arrivals, Batch, ByteStream, Committed, Cursor, FileError, FileStore, Incoming, Kept,
+    Link, LinkError, Outgoing, Platform, Ports, Verdict,
 };
 use tempfile::TempDir;
 
@@ -56,6 +56,7 @@ fn ports(folder: &Path, cursor: Option<&str>) -> Ports {
         hosts: Arc::default(),
         folder: folder.to_owned(),
         cursor: cursor.map(|cursor| Cursor(cursor.into())),
+        kept: Kept::default(),
     }
 }
 
@@ -83,7 +84,7 @@ impl Bench {
         match self.arrival().await {
             Ok(Arrival::Batch(batch)) => batch,
             Ok(Arrival::Found(_)) => panic!("polls bring everything"),
-            Ok(Arrival::Alive) => panic!("a sign of life and no batch"),
+            Ok(Arrival::Alive | Arrival::Brought) => panic!("a sign of life and no batch"),
             Err(error) => panic!("{error}"),
         }
     }

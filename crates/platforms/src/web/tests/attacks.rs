@@ -150,6 +150,7 @@ async fn atk_006_a_host_setting_that_is_not_a_name_is_an_error_that_names_it() {
             hosts: Arc::new([name.to_owned()]),
             folder: folder.path().to_owned(),
             cursor: None,
+            kept: Kept::default(),
         };
         match Web::connect(Settings::default(), ports).await {
             Err(ConnectError::Refused { problem, .. }) => {

@@ -27,7 +27,7 @@ use talaria_model::{
 };
 use talaria_platform::{
     Archive, ArchiveError, Arrival, Arrivals, Batch, ByteStream, Committed, Conversation, Desk,
-    FileError, FileStore, Hit, Incoming, Link, MenuItem, Offered, Outgoing, Platform, Ports,
+    FileError, FileStore, Hit, Incoming, Kept, Link, MenuItem, Offered, Outgoing, Platform, Ports,
     Recorded, Surface, Verdict,
 };
 use tempfile::TempDir;
@@ -200,6 +200,7 @@ impl Bench {
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             folder: folder.path().to_owned(),
             cursor: None,
+            kept: Kept::default(),
         };
         let Link { incoming, outgoing, .. } = Web::connect(settings, ports).await.unwrap();
         let Incoming::Served { on: Surface::Root, routes, arrivals } = incoming else {
