@@ -71,7 +71,7 @@ fn of_accounts(accounts: &[AccountStatus], now: Mark) -> Readiness {
         account.surface == Surface::Platform && account.state != AccountState::Paused
     };
     let mut wanted = accounts.iter().filter(is_wanted);
-    // Who waits for requests gets none while nobody is sent here.
+    // It is connected; and who waits for requests gets none while nobody is sent here.
     let may_hear = |account: &AccountStatus| matches!(account.state, AccountState::Unproven { .. });
     let serves = |account: &AccountStatus| !account.is_failing(now) || may_hear(account);
     if wanted.clone().next().is_some() && !wanted.any(serves) {

@@ -183,7 +183,9 @@ impl Desk {
             }
             _ => (timeout, ResumeReason::ShutdownTimeout),
         };
-        Drain { patience, flush: FLUSH, reason, hurried: self.end.hurried.clone() }
+        let End { for_good, hurried, .. } = &self.end;
+        let (for_good, hurried) = (for_good.clone(), hurried.clone());
+        Drain { patience, flush: FLUSH, reason, for_good, hurried }
     }
 
     /// What the sources lead to as they are. Otherwise, what is wrong with them.

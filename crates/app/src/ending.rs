@@ -156,6 +156,8 @@ pub(crate) struct End {
     pub(crate) asked: CancellationToken,
     /// It is not to wait for anything.
     pub(crate) hurried: CancellationToken,
+    /// It was to be a restart, and then nobody is to go on.
+    pub(crate) for_good: CancellationToken,
     cut_off: OnceLock<Duration>,
 }
 
@@ -180,6 +182,10 @@ impl End {
             }
             Some(_) => {
                 if ending == Ending::ForGood {
+                    // Whoever takes over goes on where this one stops, as a restart does.
+                    if !matches!(why, Why::Takeover { .. }) {
+                        self.for_good.cancel();
+                    }
                     *decided = Some((ending, why));
                 }
                 Asked::Known
@@ -263,6 +269,7 @@ mod tests {
         assert_eq!(end.pace(), Pace::Hurried);
         assert_eq!(end.ask(Ending::ForGood, signal()), Asked::Insisted);
         assert_eq!(end.decision(), Some((Ending::ForGood, signal())));
+        assert!(!end.for_good.is_cancelled(), "it was to be that from the beginning");
     }
 
     #[test]
@@ -277,11 +284,20 @@ mod tests {
     }
 
     #[test]
+    fn a_stop_during_a_restart_is_for_good() {
+        let end = End::default();
+        assert_eq!(end.ask(Ending::Again, Why::Restart), Asked::First);
+        assert_eq!(end.ask(Ending::ForGood, Why::Stop), Asked::Known);
+        assert!(end.for_good.is_cancelled());
+        assert_eq!(end.decision(), Some((Ending::ForGood, Why::Stop)));
+    }
+
+    #[test]
     fn whoever_takes_over_during_a_restart_is_not_in_its_way() {
         let end = End::default();
         assert_eq!(end.ask(Ending::Again, Why::Restart), Asked::First);
         assert_eq!(end.ask(Ending::ForGood, Why::Takeover { by: 7 }), Asked::Known);
-        assert!(!end.hurried.is_cancelled());
+        assert!(!end.hurried.is_cancelled() && !end.for_good.is_cancelled());
         assert_eq!(end.decision(), Some((Ending::ForGood, Why::Takeover { by: 7 })));
         assert_eq!(end.ask(Ending::Again, Why::Restart), Asked::Known);
         assert_eq!(

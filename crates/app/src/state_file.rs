@@ -275,9 +275,8 @@ fn platform(account: &AccountStatus, redact: &dyn Fn(&str) -> String) -> (String
         AccountState::Connecting => ("connecting", None, None),
         AccountState::Connected => ("connected", None, None),
         AccountState::Waiting { reason } => ("retrying", Some("unreachable"), Some(reason.clone())),
-        AccountState::Deaf { reason } | AccountState::Unproven { reason } => {
-            ("retrying", Some("deaf"), Some(reason.clone()))
-        }
+        AccountState::Deaf { reason } => ("retrying", Some("deaf"), Some(reason.clone())),
+        AccountState::Unproven { reason } => ("connected", Some("unproven"), Some(reason.clone())),
         AccountState::Paused => ("paused", None, None),
         AccountState::Contested { problem, hint } => {
             ("retrying", Some("contested"), Some(format!("{problem}; {hint}")))

@@ -1,5 +1,6 @@
 //! Keeps every account connected, hears what it hears, and knows how it is doing.
 
+mod heard;
 mod link;
 mod status;
 
@@ -9,16 +10,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use futures::FutureExt;
-use talaria_clock::{Clock, Mark};
+use talaria_clock::Clock;
 use talaria_model::{
     AccountId, Address, Capabilities, ChatKind, Drafts, Inbound, InboundKind, RoleId, Sender,
     SenderId, Timestamp,
 };
-use talaria_platform::{Account, ConnectError, Library, Outgoing, SendError, Startup};
+use talaria_platform::{Account, ConnectError, Library, Outgoing, Proof, SendError, Startup};
 use talaria_session::{Access, Authority, Caller, Gate, Person, Room, Strangers, Surface, Who};
 use talaria_store::{Guests, StoreError};
 use tokio::sync::{Notify, Semaphore, watch};
 
+pub(crate) use heard::LastHeard;
 pub(crate) use link::{carry, connect};
 pub use status::{AccountState, AccountStatus, Mute};
 
@@ -69,7 +71,7 @@ pub(crate) struct ConnectedAccount {
     connected: Notify,
     status: Mutex<AccountStatus>,
     /// When it was last heard, whatever the wall clock says.
-    heard: Mutex<Option<Mark>>,
+    heard: Mutex<LastHeard>,
     /// Whether nothing that is said on it gets through.
     pub(crate) mute: watch::Sender<Option<Mute>>,
     /// The last order after which it was tried.
@@ -352,7 +354,7 @@ impl ConnectedAccount {
     }
 
     /// When it was last heard.
-    pub(crate) fn last_heard(&self) -> Option<Mark> {
+    pub(crate) fn last_heard(&self) -> LastHeard {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -584,9 +586,10 @@ impl ConnectedAccount {
         }
     }
 
-    fn hears(&self, clock: &dyn Clock) {
+    fn hears(&self, proof: Proof, clock: &dyn Clock) {
         self.lock().heard = Some(clock.now());
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock.mark());
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.note(proof, clock.mark());
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Drain {
     pub flush: Duration,
     /// Whether there is a next run right away.
     pub reason: ResumeReason,
+    /// There is none after all once this is cancelled.
+    pub for_good: CancellationToken,
     /// Waits for nothing any more once this is cancelled.
     pub hurried: CancellationToken,
 }
@@ -44,6 +46,7 @@ impl Drain {
             patience,
             flush: Duration::from_secs(10),
             reason: ResumeReason::ShutdownTimeout,
+            for_good: CancellationToken::new(),
             hurried: CancellationToken::new(),
         }
     }
@@ -142,8 +145,12 @@ async fn until(shared: &Shared, holds: impl Fn() -> bool) {
 async fn leave(shared: &Shared, drain: &Drain) -> Vec<SessionKey> {
     let hurried = drain.hurried.is_cancelled();
     let (left, mut leaving) = mpsc::unbounded_channel();
+    let reason = match drain.for_good.is_cancelled() {
+        true => ResumeReason::ShutdownTimeout,
+        false => drain.reason,
+    };
     shared.lanes.leave_all(|| Leaving {
-        reason: drain.reason,
+        reason,
         tells: if hurried { Tells::Nobody } else { Tells::Those },
         left: left.clone(),
     });

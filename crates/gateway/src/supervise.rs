@@ -319,7 +319,12 @@ async fn tend(
     tracing::warn!(account = %id, why = %lost, "not connected any more");
     // A connection on which nothing was ever heard may not have been one, and one that comes and goes is
     // not much better.
-    let was_heard = account.last_heard() != before;
+    let until = match &lost {
+        LinkError::Deaf { until, .. } => *until,
+        _ => Proof::Life,
+    };
+    let heard = account.last_heard().by(until).filter(|heard| Some(*heard) != before.by(until));
+    let was_heard = heard.is_some();
     let flaps = record.ends.is_exceeded(ended);
     if was_heard && !flaps {
         record.backoff.reset();
@@ -342,9 +347,9 @@ async fn tend(
             record.contests = (record.contests + 1).min(CONTESTED_RESTS.len() - 1);
             Rest::For(rest)
         }
-        LinkError::Deaf { reason, until } => {
-            let silent_since = account.last_heard().filter(|_| was_heard).unwrap_or(since);
-            deaf(shared, account, silent_since, &reason, until).await;
+        LinkError::Deaf { reason, until, since: known } => {
+            let silent = known.or(heard).unwrap_or(since);
+            deaf(shared, account, silent, &reason, until).await;
             account.becomes(AccountState::Deaf { reason }, now);
             // The next connection is made at once, unless this one was no better.
             match was_heard && !flaps {
@@ -420,19 +425,21 @@ async fn crashed(
     Rest::For(record.backoff.next())
 }
 
-/// An account is connected again. Where no sign of life shows that it is heard, that is not known before something
-/// is brought: a connection proves nothing, and what was missed was only looked up.
+/// An account is connected. Where it was deaf before, it is not known to be heard until something shows that: a
+/// connection proves nothing, and what was missed was only looked up.
 pub(crate) fn connects(shared: &Shared, account: &ConnectedAccount) {
     let plan = Arc::downgrade(&account.plan());
     account.care.deafness().take_if(|deafness| !deafness.plan.ptr_eq(&plan));
-    if let Some(reason) = unproven(account) {
+    let reason = account.care.deafness().as_ref().map(|deafness| deafness.reason.clone());
+    if let Some(reason) = reason {
         account.becomes(AccountState::Unproven { reason }, shared.clock.now());
     }
 }
 
-/// Tells the operator of an account that is connected and not known to be heard, as soon as that is news.
+/// Tells the operator of an account that is connected and not known to be heard, as soon as that is news. A sign of
+/// life comes or does not; what is brought may come at any time.
 pub(crate) async fn doubt(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>) -> Infallible {
-    while let Some(reason) = unproven(account) {
+    while let Some(reason) = awaits_events(account) {
         if let Some(long) = deaf_for(shared, account) {
             let (id, seconds) = (&account.id, long.as_secs());
             let text = format!(
@@ -447,10 +454,10 @@ pub(crate) async fn doubt(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>)
     std::future::pending().await
 }
 
-fn unproven(account: &ConnectedAccount) -> Option<String> {
+fn awaits_events(account: &ConnectedAccount) -> Option<String> {
     let deafness = account.care.deafness();
-    let unproven = deafness.as_ref().filter(|deafness| deafness.until > Proof::Life);
-    unproven.map(|deafness| deafness.reason.clone())
+    let awaiting = deafness.as_ref().filter(|deafness| deafness.until == Proof::Events);
+    awaiting.map(|deafness| deafness.reason.clone())
 }
 
 /// An account is heard, by its platform's own evidence.

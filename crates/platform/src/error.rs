@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use talaria_clock::Mark;
+
 /// Why an act was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
@@ -150,6 +152,8 @@ pub enum LinkError {
         reason: String,
         /// What shows that another connection is heard.
         until: Proof,
+        /// Since when, where that is known better than by the last proof.
+        since: Option<Mark>,
     },
     /// Somebody else is connected in our place, and a human has to decide for one of the two.
     #[error("{problem}")]

@@ -136,7 +136,7 @@ async fn listen(
             never = &mut doubt => match never {},
             longest = silence => {
                 let reason = format!("no sign of life for {} s", longest.as_secs());
-                return Over::Lost(LinkError::Deaf { reason, until: Proof::Life });
+                return Over::Lost(LinkError::Deaf { reason, until: Proof::Life, since: None });
             }
         };
         let arrival = match arrival {
@@ -145,8 +145,8 @@ async fn listen(
             None => return Over::lost("the platform ended the connection"),
         };
         let proof = arrival.proves();
-        if proof.is_some() {
-            account.hears(shared.clock.as_ref());
+        if let Some(proof) = proof {
+            account.hears(proof, shared.clock.as_ref());
             quiet = Duration::ZERO;
         } else {
             quiet += shared.clock.mark().since(since);

@@ -8,6 +8,7 @@ use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::{Drain, Standing};
 use talaria_model::{AgentEvent, CallId, Cost, EntryBody, ToolCall, Usage};
 use talaria_platform::ConnectError;
+use talaria_session::ResumeReason;
 use talaria_store::Store;
 
 use crate::questions::question;
@@ -482,6 +483,29 @@ fn whoever_is_in_a_hurry_waits_for_nothing_and_leaves_nothing_unwritten() {
     });
     world.agent = echo();
     world.live(async |life| assert_eq!(life.texts("home", 1).await, ["echo: hello"]));
+}
+
+#[test]
+fn who_is_told_why_a_turn_is_left_is_told_what_was_decided_last() {
+    for changed in [false, true] {
+        let mut world = World::new(SIMPLE).with_agent(slow());
+        world.live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.pass_seconds(1).await;
+            let reason = ResumeReason::RestartTimeout;
+            let how = Drain { reason, ..Drain::within(Duration::from_secs(60)) };
+            let for_good = how.for_good.clone();
+            let stop = async {
+                life.pass_seconds(10).await;
+                if changed {
+                    for_good.cancel();
+                }
+            };
+            tokio::join!(life.gateway.drain(how), stop);
+            let texts = life.vendor.texts("home");
+            assert_eq!(texts[0] == LEFT, changed, "{texts:?}");
+        });
+    }
 }
 
 #[test]

@@ -148,6 +148,7 @@ impl Connection {
                         return Err(LinkError::Deaf {
                             reason: "no sign of life".into(),
                             until: Proof::Life,
+                            since: None,
                         });
                     }
                     self.beat().await?;

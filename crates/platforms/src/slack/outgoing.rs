@@ -354,6 +354,7 @@ impl Acts {
             let body = encode::post(outbound, chat, content, marked, self.broadcast);
             api.call::<Posted>("chat.postMessage", &workspace.token, Body::Json(body))
         };
+        let began = self.hearing.clock.mark();
         let posted = match post(Marked::Yes).await {
             Err(ApiError::Refused(refusal)) if refusal.code.contains("metadata") => {
                 post(Marked::No).await
@@ -363,7 +364,7 @@ impl Acts {
         match posted {
             Ok(Posted { ts }) => {
                 if let Some(ts) = &ts {
-                    self.hearing.kept.echoes.posted(chat, ts, self.hearing.clock.as_ref());
+                    self.hearing.kept.echoes.posted(chat, ts, began, self.now());
                 }
                 self.spoke(outbound, chat);
                 self.hearing.directory.learn_direct(workspace, chat);

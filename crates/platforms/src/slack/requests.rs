@@ -19,7 +19,6 @@ use tokio::sync::{Notify, mpsc};
 
 use super::catch_up::CatchUp;
 use super::decode::Senseless;
-use super::echoes;
 use super::hearing::{Brought, Hearing, News};
 use super::signature::{self, Claim};
 use super::socket::working_on;
@@ -60,7 +59,7 @@ struct Door {
 
 /// What is heard through requests.
 pub(super) fn incoming(hearing: Arc<Hearing>, secret: Secret, hours: u32) -> Incoming {
-    hearing.kept.echoes.forgive();
+    hearing.kept.echoes.begin(hearing.clock.mark());
     let (heard, waiting) = mpsc::channel(WAITING);
     let vestibule = Vestibule::new(LARGEST, UNPROVEN);
     let reached = Arc::new(Notify::new());
@@ -123,14 +122,17 @@ impl Listening {
             },
             () = self.reached.notified() => Ok(Arrival::Brought),
             batch = self.catching.next() => batch.map(Arrival::Found),
-            () = no_echo(&self.hearing) => Err(echoes::deaf()),
+            deaf = no_echo(&self.hearing) => Err(deaf),
         }
     }
 }
 
 /// Completes when a post of ours should have come back and did not.
-async fn no_echo(hearing: &Hearing) {
-    while !hearing.kept.echoes.is_overdue(hearing.clock.mark()) {
+async fn no_echo(hearing: &Hearing) -> LinkError {
+    loop {
+        if let Some(deaf) = hearing.kept.echoes.overdue(hearing.clock.mark()) {
+            return deaf;
+        }
         hearing.clock.sleep(LOOK).await;
     }
 }
@@ -153,6 +155,7 @@ async fn receive(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) 
     if claim.verify(&door.secret, &body) == signature::Verdict::Forged {
         return StatusCode::UNAUTHORIZED.into_response();
     }
+    door.hearing.kept.echoes.brought(door.hearing.clock.mark());
     door.reached.notify_one();
     let Ok(body) = std::str::from_utf8(&body) else { return door.skip("a request") };
     let kind = text("content-type").unwrap_or_default();

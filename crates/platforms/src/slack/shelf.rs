@@ -29,6 +29,10 @@ impl<K: Eq + Hash + Clone, V: Clone> Shelf<K, V> {
         self.lock().insert(key, (thing, now + keep));
     }
 
+    pub(super) fn forget(&self, key: &K) {
+        self.lock().remove(key);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Recent<K, (V, Timestamp)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -19,7 +19,6 @@ use tokio::sync::mpsc;
 use super::api::{Api, ApiError, Body};
 use super::catch_up::CatchUp;
 use super::decode::Senseless;
-use super::echoes;
 use super::hearing::{Brought, Hearing, News};
 use super::refusal::{connect_error, link_error};
 use super::ts::Ts;
@@ -150,9 +149,9 @@ pub(super) fn arrivals(
     (socket, hello): (Socket, Hello),
     hours: u32,
 ) -> Arrivals {
-    hearing.kept.echoes.forgive();
     let (ack, acks) = mpsc::channel(ACKS);
     let now = hearing.clock.mark();
+    hearing.kept.echoes.begin(now);
     let mut listening = Listening {
         catching: CatchUp::new(hearing.clone(), hours),
         current: Some(Line { socket, number: 0, heard: now, stashed: None }),
@@ -273,8 +272,8 @@ impl Listening {
             while let Ok(acks) = self.acks.try_recv() {
                 self.acknowledge(acks).await?;
             }
-            if self.hearing.kept.echoes.is_overdue(self.hearing.clock.mark()) {
-                return Err(echoes::deaf());
+            if let Some(deaf) = self.hearing.kept.echoes.overdue(self.hearing.clock.mark()) {
+                return Err(deaf);
             }
             match self.happening().await {
                 Happening::Frame(which, frame) => {
@@ -364,7 +363,8 @@ impl Listening {
             // The next one is on its way, and then what was missed in between is read.
             Which::Current if self.opening.is_some() => Ok(None),
             Which::Current if silent => {
-                Err(LinkError::Deaf { reason: "no sign of life".into(), until: Proof::Life })
+                let reason = "no sign of life".into();
+                Err(LinkError::Deaf { reason, until: Proof::Life, since: None })
             }
             Which::Current => Err(LinkError::Lost { reason: "Slack hung up".into() }),
         }
@@ -431,6 +431,7 @@ impl Listening {
             };
         }
         let Some(id) = envelope.envelope_id else { return Ok(None) };
+        self.hearing.kept.echoes.brought(self.hearing.clock.mark());
         let payload = envelope.payload.map(|payload| payload.get()).unwrap_or("null");
         let mut answer = Answer::None;
         let brought = match envelope.kind.as_str() {
@@ -475,7 +476,7 @@ impl Listening {
         let number = self.current.as_ref().or(self.old.as_ref()).map_or(0, |line| line.number) + 1;
         let line = Line { socket, number, heard: self.hearing.clock.mark(), stashed: None };
         self.old = self.current.replace(line);
-        self.hearing.kept.echoes.forgive();
+        self.hearing.kept.echoes.begin(self.hearing.clock.mark());
         if self.old.is_none() {
             self.catching.begin();
         }

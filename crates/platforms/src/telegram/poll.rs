@@ -57,7 +57,7 @@ fn unheard(failure: Failure) -> LinkError {
         Failure::Call(CallError::Silence(_)) => {
             let seconds = (HELD + SLACK).as_secs();
             let reason = format!("a poll had no end after {seconds} s");
-            LinkError::Deaf { reason, until: Proof::Life }
+            LinkError::Deaf { reason, until: Proof::Life, since: None }
         }
         failure => failure.of_link(),
     }
@@ -123,7 +123,7 @@ impl Poll {
         let waits = state.is_ok_and(|state| state.pending_update_count > 0);
         if waits && self.is_held_back {
             let reason = "Telegram holds updates back".into();
-            return Err(LinkError::Deaf { reason, until: Proof::Life });
+            return Err(LinkError::Deaf { reason, until: Proof::Life, since: None });
         }
         self.is_held_back = waits;
         Ok(waits)

@@ -61,7 +61,8 @@ fn of(account: &Account) -> Finding {
         "unproven" => {
             let text = format!("{name} is connected, and not known to be heard: {problem}");
             Finding::problem("accounts", text)
-                .hint("write something there; if it is not answered, look whether requests of its platform reach http.listen")
+                .hint("write something there; if it is not answered, look whether the platform is told to send events, and whether \
+                       its requests reach http.listen if it sends any")
         }
         "connecting" => Finding::warning("accounts", format_args!("{name} is being connected")),
         state => Finding::problem("accounts", format_args!("{name} is {state}: {problem}"))
