@@ -11,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Fails to write once the other end has taken nothing for too long.
 pub(crate) struct Moving<S> {
+    /// What was read already, to know that the other end speaks at all.
+    first: Option<u8>,
     stream: S,
     clock: Arc<dyn Clock>,
     still: Duration,
@@ -18,8 +20,8 @@ pub(crate) struct Moving<S> {
 }
 
 impl<S> Moving<S> {
-    pub(crate) fn new(stream: S, clock: Arc<dyn Clock>, still: Duration) -> Self {
-        Self { stream, clock, still, standstill: None }
+    pub(crate) fn new(first: u8, stream: S, clock: Arc<dyn Clock>, still: Duration) -> Self {
+        Self { first: Some(first), stream, clock, still, standstill: None }
     }
 
     fn patient<T>(
@@ -43,7 +45,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for Moving<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        if buffer.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let first = self.first.take();
+        buffer.put_slice(first.as_slice());
+        // The rest of what was said is most often there, too.
+        let rest = Pin::new(&mut self.stream).poll_read(context, buffer);
+        match first {
+            Some(_) if rest.is_pending() => Poll::Ready(Ok(())),
+            _ => rest,
+        }
     }
 }
 

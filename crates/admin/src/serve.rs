@@ -25,7 +25,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use talaria_clock::{Clock, Sleep};
 use talaria_platform::{Hurry, Peer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
@@ -40,7 +40,7 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// Of them, those of one peer.
     pub(crate) each: usize,
-    /// How long a request may take to say what it wants, counted from when we listen for it.
+    /// How long a connection may take to say anything, and then how long a request may take to say what it wants.
     pub(crate) head: Duration,
     /// How long the body of a request may take in all, unless its sender is known.
     pub(crate) body: Duration,
@@ -123,11 +123,53 @@ where
     }
 }
 
-async fn connection<S>(stream: S, place: Place, peer: Option<Peer>, house: Arc<House>)
+async fn connection<S>(mut stream: S, place: Place, peer: Option<Peer>, house: Arc<House>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let place = Arc::new(place);
+    let House { clock, limits, .. } = &*house;
+    // What answers requests takes some room, which nobody gets who says nothing.
+    let serving = async {
+        let first = tokio::select! {
+            biased;
+            first = stream.read_u8() => first,
+            () = clock.sleep(limits.head) => return tracing::debug!("a connection said nothing"),
+        };
+        let Ok(first) = first else { return };
+        let stream = Moving::new(first, stream, clock.clone(), limits.still);
+        let served = Box::pin(requests(stream, place.clone(), peer, house.clone())).await;
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection ended");
+        }
+    };
+    // A new connection has nothing to read before the runtime has looked for it, which it does for those who
+    // wait like this. One that was closed before that would have been closed in the middle of its request.
+    let looked = async {
+        for _ in 0..LOOKS {
+            tokio::task::yield_now().await;
+        }
+        place.is_known();
+        std::future::pending::<Infallible>().await
+    };
+    tokio::select! {
+        biased;
+        () = serving => {}
+        () = place.taken() => tracing::debug!("a connection gave its place to another"),
+        never = looked => match never {},
+    }
+}
+
+/// Answers the requests of a connection, one after the other.
+async fn requests<S>(
+    stream: Moving<S>,
+    place: Arc<Place>,
+    peer: Option<Peer>,
+    house: Arc<House>,
+) -> hyper::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let answering = service_fn(|request: Request<Incoming>| {
         let (house, place) = (house.clone(), place.clone());
         async move {
@@ -153,32 +195,12 @@ where
             Ok::<_, Infallible>(response.map(|body| AnswerBody { body, _answered: answered }))
         }
     });
-    let House { clock, limits, .. } = &*house;
-    let stream = TokioIo::new(Moving::new(stream, clock.clone(), limits.still));
-    let served = http1::Builder::new()
-        .timer(ClockTimer(clock.clone()))
-        .header_read_timeout(limits.head)
+    http1::Builder::new()
+        .timer(ClockTimer(house.clock.clone()))
+        .header_read_timeout(house.limits.head)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(stream, answering);
-    // A new connection has nothing to read before the runtime has looked for it, which it does for those who
-    // wait like this. One that was closed before that would have been closed in the middle of its request.
-    let looked = async {
-        for _ in 0..LOOKS {
-            tokio::task::yield_now().await;
-        }
-        place.is_known();
-        std::future::pending::<Infallible>().await
-    };
-    tokio::select! {
-        biased;
-        served = served => {
-            if let Err(error) = served {
-                tracing::debug!(%error, "a connection ended");
-            }
-        }
-        () = place.taken() => tracing::debug!("a connection gave its place to another"),
-        never = looked => match never {},
-    }
+        .serve_connection(TokioIo::new(stream), answering)
+        .await
 }
 
 /// What a request is answered with. One that panics costs only its own answer.
