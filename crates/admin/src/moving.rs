@@ -91,3 +91,25 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Moving<S> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use talaria_clock::SystemClock;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn what_was_read_already_comes_first_with_or_without_the_rest() {
+        for (rest, first_read) in [("", "G"), ("ET /", "GET /")] {
+            let (mut theirs, ours) = tokio::io::duplex(64);
+            theirs.write_all(rest.as_bytes()).await.unwrap();
+            let mut moving = Moving::new(b'G', ours, Arc::new(SystemClock), Duration::MAX);
+            let mut buffer = [0; 64];
+            let read = moving.read(&mut buffer).await.unwrap();
+            assert_eq!(&buffer[..read], first_read.as_bytes());
+            theirs.write_all(b"\r\n").await.unwrap();
+            let read = moving.read(&mut buffer).await.unwrap();
+            assert_eq!(&buffer[..read], b"\r\n");
+        }
+    }
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use talaria_model::{
-    AgentEvent, Answer, Approval, Approver, CallId, Consent, Digest, EarlierYes, Lasting, Question,
-    Sender, SenderId, Word,
+    AgentEvent, Answer, Approval, Approver, CallId, Consent, Digest, EarlierYes, Lasting, Notify,
+    Question, Sender, SenderId, Word,
 };
 
 use super::{Talk, check, posted, print, printed, quiet, rules_with};
@@ -257,6 +257,9 @@ fn the_outcome_takes_the_place_of_the_question() {
         assert_eq!(replacement.otherwise.text, outcome, "{line}");
         assert_eq!(replacement.whole.text, format!("May I pay 7?\n\n{outcome}"), "{line}");
         assert!(replacement.whole.choices.is_empty(), "{line}");
+        for content in [&replacement.whole, &replacement.otherwise] {
+            assert_eq!(content.notify, Notify::Silently, "{line}");
+        }
     }
     check(
         "alice: hello / agent: asks Sure? / alice: yes",
@@ -330,6 +333,14 @@ fn once_is_once() {
     assert_eq!(told(&talk.line("agent: begs 7")), None);
 }
 
+/// Asks for what has the number 7 as if no yes from before counted.
+fn begs_anew(talk: &mut Talk) -> Vec<Effect> {
+    let mut question = question("7");
+    question.approval.as_mut().unwrap().earlier = EarlierYes::CountsNot;
+    let turn = talk.session.hand().unwrap().turn.clone();
+    talk.tell(Event::Agent { turn, event: AgentEvent::Asked(question) })
+}
+
 #[test]
 fn what_was_approved_for_the_conversation_counts_as_long_as_who_said_so_may() {
     for approves in ["alice", "bob"] {
@@ -338,13 +349,34 @@ fn what_was_approved_for_the_conversation_counts_as_long_as_who_said_so_may() {
         talk.play(&format!("{approves}: /approve session / agent: returns call"));
         assert_eq!(told(&talk.line("agent: begs 7")), approved(Consent::Session));
         talk.line("agent: returns call");
-        let mut question = question("7");
-        question.approval.as_mut().unwrap().earlier = EarlierYes::CountsNot;
-        let turn = talk.session.hand().unwrap().turn.clone();
-        let event = AgentEvent::Asked(question);
-        let effects = talk.tell(Event::Agent { turn, event });
-        assert_eq!(told(&effects), None, "approved by {approves}");
+        assert_eq!(told(&begs_anew(&mut talk)), None, "approved by {approves}");
     }
+}
+
+#[test]
+fn each_of_those_who_approve_for_the_conversation_is_remembered_once() {
+    let mut talk = by(Approvers::Both, &["bob"]);
+    talk.line("alice: hello");
+    for approves in ["alice", "bob", "alice"] {
+        begs_anew(&mut talk);
+        talk.play(&format!("{approves}: /approve session / agent: returns call"));
+    }
+    let by: Vec<_> = talk.session.approved.iter().map(|here| here.by.id.as_str()).collect();
+    assert_eq!(by, ["bob", "alice"]);
+}
+
+#[test]
+fn work_in_the_background_asks_nobody_and_does_not_do_it() {
+    let mut talk = Talk::new(quiet());
+    talk.session.key.side = Some(1);
+    talk.line("alice: hello");
+    let answer = told(&talk.line("agent: begs 7"));
+    let Some(Answer::Denied { reason }) = answer else { panic!("{answer:?}") };
+    assert!(reason.contains("in the background"), "{reason}");
+    assert_eq!(
+        told(&talk.line("agent: begs 8!")),
+        Some(Answer::Approved { digest: digest(8), consent: Consent::Always })
+    );
 }
 
 #[test]
