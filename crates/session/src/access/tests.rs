@@ -354,6 +354,31 @@ fn person(name: &str, commands: &[&str], budget: Option<Budget>) -> Arc<Person> 
 }
 
 #[test]
+fn who_commands_from_elsewhere_is_known_by_what_the_operator_wrote_about_them_here() {
+    let [ann, ben] = ["Ann", "Ben"].map(|name| person(name, &[], None));
+    let with_ann = |access: Access| {
+        let known = [("a1", &ann), ("a2", &ann), ("b1", &ben)];
+        let people = known.map(|(id, who)| (SenderId::literal(id), who.clone()));
+        Access { people: people.into(), ..access }
+    };
+    let admins =
+        |names: &[&str]| with_ann(Access { direct: gated(names), ..Access::only(ids(names)) });
+    let own = with_ann(Access::own());
+    for (access, who, expected) in [
+        (admins(&["a1"]), &ann, true),
+        (admins(&["a2"]), &ann, true),
+        (admins(&["a1"]), &ben, false),
+        (with_ann(Access::closed()), &ann, false),
+        (with_ann(Access::everyone()), &ann, false),
+        // Only who is there is the operator.
+        (own, &ann, false),
+    ] {
+        let lets = access.lets_give(who, Room::Direct, "platforms", Who::Admin);
+        assert_eq!(lets, expected, "{} {access:?}", who.name);
+    }
+}
+
+#[test]
 fn a_role_grants_commands_to_whoever_was_let_in_by_name_or_by_pairing() {
     let people = BTreeMap::from([(SenderId::literal("ben"), person("Ben", &["reload"], None))]);
     let gated = Access {
