@@ -1,16 +1,18 @@
 //! What became of a message and why, from what is written down anyway: the journal, the session, the
 //! transcript and the outbox; and from what the running gateway has seen without writing it down.
 
+use std::borrow::Cow;
+
 use talaria_clock::rfc3339;
 use talaria_gateway::{Gateway, Glimpse, MISDIRECTED, Standing, Unwritten};
 use talaria_model::{
-    About, AccountId, Because, ChatId, EntryBody, EventId, Inbound, InboundKind, Intervened,
-    Intervention, Scrutiny, Timestamp, ToolCall,
+    About, AccountId, Because, ChatId, EntryBody, EventId, Extent, Inbound, InboundKind,
+    Intervened, Intervention, Scrutiny, Timestamp, ToolCall,
 };
 use talaria_session::{Phase, Session};
 use talaria_store::{
-    AuditDeed, AuditRow, Audited, Clue, JournalState, ParcelState, Recorded, Sent, Store, Traced,
-    Unanswered, head, message_of,
+    AuditDeed, AuditRow, Audited, Clue, Coverage, JournalState, ParcelState, Recorded, Sent, Store,
+    Traced, Unanswered, deliveries, head, message_of,
 };
 
 use crate::answers::AnswerError;
@@ -90,10 +92,8 @@ async fn decision(
     glimpses: &[Glimpse],
     words: Words,
 ) -> Result<api::Decision, AnswerError> {
-    let standing = || match (gateway, &event.state) {
-        (Some(gateway), JournalState::Bound(turn)) => {
-            Some(gateway.standing(turn, &event.inbound.to.account))
-        }
+    let standing = || match (gateway, event.turn()) {
+        (Some(gateway), Some(turn)) => Some(gateway.standing(turn, &event.inbound.to.account)),
         _ => None,
     };
     let before = standing();
@@ -106,29 +106,24 @@ async fn decision(
     let standing = before.filter(|before| *before == Standing::Works).or_else(standing);
     let in_hand = session.as_ref().and_then(|session| session.hand().map(|hand| hand.turn.clone()));
     // A turn that has just ended had not when its row was read.
-    let ended = match &event.state {
-        JournalState::Bound(turn) => event.parcels.is_empty() && in_hand.as_ref() != Some(turn),
-        _ => false,
+    let ended = match event.turn() {
+        Some(turn) => answers(event).is_empty() && in_hand.as_ref() != Some(turn),
+        None => false,
     };
     let again = match ended {
         true => store.trace(&Clue::Id(event.inbound.id.to_string()), MOST).await?,
         false => Vec::new(),
     };
     let event = again.iter().find(|again| again.seq == event.seq).unwrap_or(event);
-    let at_work = match &event.state {
-        JournalState::Bound(turn) => session.as_ref().filter(|_| in_hand.as_ref() == Some(turn)),
-        _ => None,
-    };
+    let is_in_hand = event.turn().is_some() && event.turn() == in_hand.as_ref();
+    let at_work = session.as_ref().filter(|_| is_in_hand);
     let (outcome, reason) = match at_work.and_then(|session| unfinished(session, standing)) {
-        Some((outcome, reason)) => (outcome, reason),
-        None => (outcome(event), reason(event)),
+        Some((outcome, reason)) => (outcome.to_owned(), reason),
+        None => (outcome(event).into_owned(), reason(event)),
     };
-    let mut told = api::Decision { outcome: outcome.to_owned(), reason, ..blank(&event.inbound) };
+    let mut told = api::Decision { outcome, reason, ..blank(&event.inbound) };
     told.session = event.key.as_ref().map(ToString::to_string);
-    told.turn = match &event.state {
-        JournalState::Bound(turn) => Some(turn.to_string()),
-        _ => None,
-    };
+    told.turn = event.turn().map(ToString::to_string);
     told.behind = event.behind.iter().map(ToString::to_string).collect();
     if matches!(event.state, JournalState::Unread | JournalState::Taken) {
         let busy = in_hand.map(|turn| turn.to_string());
@@ -257,16 +252,12 @@ fn behind(working: usize, ahead: usize) -> String {
 }
 
 /// What became of something whose turn, if it has one, is over.
-fn outcome(event: &Traced) -> &'static str {
-    match &event.state {
+fn outcome(event: &Traced) -> Cow<'static, str> {
+    Cow::Borrowed(match &event.state {
         JournalState::Unread if is_asked_about(&event.inbound) => "waits for hooks to decide",
         JournalState::Unread => "waits to be read",
         JournalState::Taken => "waits for its turn",
-        JournalState::Bound(_) if event.parcels.is_empty() => "its turn ended without an answer",
-        JournalState::Bound(_) => match (delivered(&event.parcels), because(event)) {
-            (ANSWERED, Some(_)) => "told why there is no whole answer",
-            (known, _) => known,
-        },
+        JournalState::Bound(_) => return over(event),
         JournalState::Handled => match because(event) {
             Some(Because::NotAllowed) => "a command that was refused",
             _ => "handled without a turn",
@@ -274,21 +265,42 @@ fn outcome(event: &Traced) -> &'static str {
         JournalState::Ignored(_) => "ignored",
         JournalState::Denied(_) => "not let in",
         JournalState::Quarantined(_) => "set aside",
+    })
+}
+
+/// What became of something whose turn is over.
+fn over(event: &Traced) -> Cow<'static, str> {
+    let answers = answers(event);
+    let told = match because(event) {
+        _ if event.coverage == Coverage::Part => return "its turn is over".into(),
+        Some(Because::Interrupted) => "was interrupted",
+        Some(_) => "told why there is no whole answer",
+        None if answers.is_empty() => return "its turn ended without an answer".into(),
+        None if last(event).is_some_and(breaks_off) => "told why there is no whole answer",
+        None => "answered",
+    };
+    match delivery(&answers) {
+        Some(how_far) => format!("{told}, and {how_far}").into(),
+        None => told.into(),
     }
 }
 
-/// All of an answer is where it was to go.
-const ANSWERED: &str = "answered";
+/// The parts of what the turn of an event said. What was said besides, as that it waits, answers nothing.
+fn answers(event: &Traced) -> Vec<&Sent> {
+    let is_in_turn = |recorded: &&Recorded| recorded.entry.turn.is_some();
+    let named = deliveries(event.entries.iter().filter(is_in_turn));
+    event.parcels.iter().filter(|sent| named.contains(&sent.id.with_part(0))).collect()
+}
 
-fn delivered(parcels: &[Sent]) -> &'static str {
-    let are = |wanted: &[ParcelState]| parcels.iter().all(|sent| wanted.contains(&sent.state));
+/// What is still to be done for these parts, or cannot be; none where all are where they were to go.
+fn delivery(parcels: &[&Sent]) -> Option<&'static str> {
     let lost = [ParcelState::Undeliverable, ParcelState::Abandoned];
-    if are(&[ParcelState::Delivered]) {
-        ANSWERED
+    if parcels.iter().all(|sent| sent.state == ParcelState::Delivered) {
+        None
     } else if parcels.iter().any(|sent| lost.contains(&sent.state)) {
-        "answered, and not all of it could be delivered"
+        Some("not all of it could be delivered")
     } else {
-        "answered, and its delivery is under way"
+        Some("its delivery is under way")
     }
 }
 
@@ -297,6 +309,14 @@ fn reason(event: &Traced) -> Option<String> {
         JournalState::Ignored(reason)
         | JournalState::Denied(reason)
         | JournalState::Quarantined(reason) => Some(reason.clone()),
+        JournalState::Bound(_) if event.coverage == Coverage::Part => {
+            Some("more happened than is looked at".to_owned())
+        }
+        JournalState::Bound(_)
+            if last(event).is_some_and(is_silence) && answers(event).is_empty() =>
+        {
+            Some(SILENCE.to_owned())
+        }
         JournalState::Bound(_) | JournalState::Handled => {
             because(event).map(|because| match (because, interventions(&event.inbound).last()) {
                 (Because::Hook, Some(Intervention { by, what })) => match what {
@@ -315,9 +335,29 @@ fn reason(event: &Traced) -> Option<String> {
 
 /// Why what was said last is no answer, or no whole one.
 fn because(event: &Traced) -> Option<Because> {
-    let last = event.entries.last().and_then(|recorded| recorded.entry.because);
+    let last = last(event).and_then(|recorded| recorded.entry.because);
     last.filter(|because| !matches!(because, Because::Approval(_)))
 }
+
+/// What an event led to in the end: in its turn, where it has one.
+fn last(event: &Traced) -> Option<&Recorded> {
+    let has_turn = matches!(event.state, JournalState::Bound(_));
+    event.entries.iter().rfind(|recorded| recorded.entry.turn.is_some() || !has_turn)
+}
+
+fn breaks_off(recorded: &Recorded) -> bool {
+    matches!(recorded.entry.body, EntryBody::Answered { extent: Extent::BrokenOff, .. })
+}
+
+fn is_silence(recorded: &Recorded) -> bool {
+    match &recorded.entry.body {
+        EntryBody::Answered { calls, sent: None, extent: Extent::Whole, .. } => calls.is_empty(),
+        _ => false,
+    }
+}
+
+/// The model was asked, and did not want to say anything.
+const SILENCE: &str = "the model chose to say nothing";
 
 const fn sentence(because: Because) -> &'static str {
     match because {
@@ -331,6 +371,8 @@ const fn sentence(because: Because) -> &'static str {
         Because::TooManySteps => "the model took more steps than it may",
         Because::OverBudget => "a budget is used up",
         Because::Model => "the model gave no usable answer",
+        Because::Interrupted => "its sender said something else before it was answered",
+        Because::CutOff => "a restart cut the turn off, too long ago to go on with it",
     }
 }
 
@@ -427,6 +469,17 @@ fn step(recorded: &Recorded) -> String {
             None => "taken in".into(),
         },
         EntryBody::Aside { .. } => "taken as a command or an answer".into(),
+        EntryBody::Answered { extent: Extent::BrokenOff, sent, .. } => {
+            let began = match sent {
+                Some(sent) => format!("the model began to answer as {sent}"),
+                None => "the model had said nothing".to_owned(),
+            };
+            match recorded.entry.because {
+                Some(because) => format!("{began}: {}", sentence(because)),
+                None => began,
+            }
+        }
+        EntryBody::Answered { .. } if is_silence(recorded) => SILENCE.into(),
         EntryBody::Answered { calls, sent: None, .. } => {
             format!("the model called {}", names(calls))
         }
@@ -447,7 +500,7 @@ fn step(recorded: &Recorded) -> String {
 
 fn names(calls: &[ToolCall]) -> String {
     let names: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
-    if names.is_empty() { "nothing".into() } else { names.join(", ") }
+    names.join(", ")
 }
 
 fn tools(entries: &[Recorded]) -> Vec<api::ToolUse> {
@@ -589,7 +642,10 @@ mod tests {
     use super::*;
     use serde_json::json;
     use std::sync::Arc;
-    use talaria_model::{Address, CallId, Chat, ChatKind, Question, Sender, SenderId, Source};
+    use talaria_model::{
+        Address, CallId, Chat, ChatKind, Cost, Entry, OutboundId, Question, Sender, SenderId, Seq,
+        SessionId, Source, TurnId, Usage,
+    };
     use talaria_session::{Rules, Scope, SessionKey, TurnInHand};
 
     fn inbound() -> Inbound {
@@ -660,6 +716,138 @@ mod tests {
         let stops = session(Phase::Stopping);
         check(&stops, Some(Works), "is being stopped", None);
         check(&stops, None, "was told to stop, and ends at the next start", None);
+    }
+
+    fn turn(number: u32) -> TurnId {
+        TurnId { session: SessionId::literal("s"), number }
+    }
+
+    fn sent(delivery: u32) -> OutboundId {
+        OutboundId { session: SessionId::literal("s"), delivery, part: 0 }
+    }
+
+    fn entry(turn: Option<TurnId>, body: EntryBody) -> Recorded {
+        let (because, about, resumed) = (None, None, None);
+        let entry =
+            Entry { number: 1, at: Timestamp::default(), turn, body, because, about, resumed };
+        Recorded { position: 1, session: SessionId::literal("s"), entry }
+    }
+
+    fn answered(text: &str, sent: Option<OutboundId>, extent: Extent) -> EntryBody {
+        EntryBody::Answered {
+            text: text.into(),
+            files: Vec::new(),
+            calls: Vec::new(),
+            reasoning: None,
+            usage: Usage::default(),
+            cost: Cost::FREE,
+            sent,
+            extent,
+        }
+    }
+
+    fn noticed(sent: OutboundId) -> EntryBody {
+        let (choices, files) = (Vec::new(), Vec::new());
+        EntryBody::Noticed { text: "Said.".into(), choices, files, sent }
+    }
+
+    fn because(why: Because, recorded: Recorded) -> Recorded {
+        Recorded { entry: Entry { because: Some(why), ..recorded.entry }, ..recorded }
+    }
+
+    /// What is written down about an event whose turn left these entries and parcels.
+    fn traced(entries: Vec<Recorded>, parcels: &[(u32, ParcelState)]) -> Traced {
+        let parcels = parcels.iter().map(|(delivery, state)| Sent {
+            id: sent(*delivery),
+            state: *state,
+            shown: None,
+            attempts: 1,
+            reason: None,
+            at: Timestamp::default(),
+            settled: None,
+        });
+        Traced {
+            seq: Seq(1),
+            at: Timestamp::default(),
+            key: None,
+            inbound: inbound(),
+            state: JournalState::Bound(turn(1)),
+            behind: Vec::new(),
+            entries,
+            parcels: parcels.collect(),
+            approvals: Vec::new(),
+            coverage: Coverage::Whole,
+        }
+    }
+
+    #[track_caller]
+    fn check_over(event: &Traced, outcome: &str, reason: Option<&str>) {
+        assert_eq!(
+            (super::outcome(event).as_ref(), super::reason(event).as_deref()),
+            (outcome, reason)
+        );
+    }
+
+    #[test]
+    fn a_turn_that_was_interrupted_has_not_answered() {
+        let broken = |text, sent| entry(Some(turn(1)), answered(text, sent, Extent::BrokenOff));
+        let why = Some("its sender said something else before it was answered");
+        let half = because(Because::Interrupted, broken("Half", Some(sent(1))));
+        assert_eq!(
+            step(&half),
+            "the model began to answer as s/1.0: its sender said something else before it was answered"
+        );
+        check_over(&traced(vec![half], &[(1, ParcelState::Delivered)]), "was interrupted", why);
+        let nothing = because(Because::Interrupted, broken("", None));
+        assert_eq!(
+            step(&nothing),
+            "the model had said nothing: its sender said something else before it was answered"
+        );
+        check_over(&traced(vec![nothing], &[]), "was interrupted", why);
+        // As it was recorded before anybody said why.
+        let half = broken("Half", Some(sent(1)));
+        let told = "told why there is no whole answer";
+        check_over(&traced(vec![half], &[(1, ParcelState::Delivered)]), told, None);
+    }
+
+    #[test]
+    fn what_is_said_in_place_of_an_answer_is_none_however_far_its_delivery_is() {
+        let notice = || because(Because::CutOff, entry(Some(turn(1)), noticed(sent(1))));
+        let why = Some("a restart cut the turn off, too long ago to go on with it");
+        for (state, outcome) in [
+            (ParcelState::Delivered, "told why there is no whole answer"),
+            (
+                ParcelState::Attempting,
+                "told why there is no whole answer, and its delivery is under way",
+            ),
+            (
+                ParcelState::Abandoned,
+                "told why there is no whole answer, and not all of it could be delivered",
+            ),
+        ] {
+            check_over(&traced(vec![notice()], &[(1, state)]), outcome, why);
+        }
+    }
+
+    #[test]
+    fn what_is_said_about_a_message_outside_its_turn_is_no_answer_to_it() {
+        let about = Some(About::Row(Seq(1)));
+        let waits = entry(None, noticed(sent(1)));
+        let waits = Recorded { entry: Entry { about, ..waits.entry }, ..waits };
+        let silence = entry(Some(turn(1)), answered("NO_REPLY", None, Extent::Whole));
+        assert_eq!(step(&silence), "the model chose to say nothing");
+        let event = traced(vec![waits, silence], &[(1, ParcelState::Delivered)]);
+        let why = Some("the model chose to say nothing");
+        check_over(&event, "its turn ended without an answer", why);
+    }
+
+    #[test]
+    fn nothing_is_claimed_of_what_was_not_looked_at() {
+        let said = entry(Some(turn(1)), answered("One", Some(sent(1)), Extent::Whole));
+        let event = traced(vec![said], &[(1, ParcelState::Delivered)]);
+        check_over(&event, "answered", None);
+        let event = Traced { coverage: Coverage::Part, ..event };
+        check_over(&event, "its turn is over", Some("more happened than is looked at"));
     }
 
     #[test]

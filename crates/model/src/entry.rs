@@ -22,7 +22,7 @@ pub struct Entry {
     /// Why the gateway said something else than an answer, where somebody may ask for that later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,
-    /// What the gateway spoke about, where neither its turn nor the moment tells.
+    /// What it is about besides, where neither its turn nor the moment tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
     /// When its turn was taken up again by another run, in the first entry since.
@@ -30,7 +30,7 @@ pub struct Entry {
     pub resumed: Option<Timestamp>,
 }
 
-/// What the gateway speaks about.
+/// What an entry is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
@@ -38,6 +38,8 @@ pub enum About {
     Row(Seq),
     /// This turn, which the end of a run leaves to the next one.
     Left(TurnId),
+    /// This turn, which had done nothing yet and is taken again with the rest of what began it.
+    Again(TurnId),
 }
 
 /// Why the gateway says something that is no answer, or not a whole one.
@@ -64,6 +66,10 @@ pub enum Because {
     OverBudget,
     /// The model gave no usable answer.
     Model,
+    /// Who was being answered said something else.
+    Interrupted,
+    /// A restart cut it off, too long ago to go on.
+    CutOff,
 }
 
 impl From<&Failure> for Because {
@@ -282,7 +288,7 @@ pub enum Extent {
     /// All of it.
     #[default]
     Whole,
-    /// It broke off; the text says why.
+    /// It broke off; the text says why, where there is any.
     BrokenOff,
 }
 

@@ -5,8 +5,8 @@ use rusqlite::{Connection, Row, params};
 use talaria_model::{OutboundId, Seq, SessionId, Timestamp};
 use talaria_session::SessionKey;
 use talaria_store::{
-    Asked, Clue, JournalState, LOOKED_AT, Recorded, Sent, StoreError, Traced, deliveries,
-    letters_about, related,
+    Asked, Clue, JournalState, LOOKED_AT, Recorded, Sent, StoreError, Traced, Trail, deliveries,
+    letters_about,
 };
 
 use crate::guests::audited_between;
@@ -78,9 +78,14 @@ fn row(conn: &Connection, seq: i64) -> Read<Option<Traced>> {
         return Ok(None);
     };
     if traced.key.is_some() {
-        let since = since(conn, conversation, traced.at)?;
-        (traced.behind, traced.entries) =
-            related(traced.seq, &traced.inbound, &traced.state, since);
+        let first = position_at(conn, traced.at)?;
+        let page = |behind: Option<u64>| {
+            let from = behind.map_or(first, |behind| i64::try_from(behind).unwrap_or(i64::MAX) + 1);
+            since(conn, conversation, from)
+        };
+        let Trail { behind, entries, coverage } =
+            Trail::follow(traced.seq, &traced.inbound, &traced.state, page)?;
+        (traced.behind, traced.entries, traced.coverage) = (behind, entries, coverage);
         for delivery in deliveries(&traced.entries) {
             traced.parcels.extend(parcels(conn, &delivery)?);
         }
@@ -105,7 +110,9 @@ fn known(row: &Row<'_>) -> rusqlite::Result<Known> {
     let (behind, entries) = (Vec::new(), Vec::new());
     let (parcels, approvals) = (Vec::new(), Vec::new());
     let seq = Seq(number(row, 0)?);
-    let traced = Traced { seq, at, key, inbound, state, behind, entries, parcels, approvals };
+    let coverage = Default::default();
+    let traced =
+        Traced { seq, at, key, inbound, state, behind, entries, parcels, approvals, coverage };
     Ok(Known { conversation: row.get(5)?, traced })
 }
 
@@ -126,8 +133,8 @@ fn state(row: &Row<'_>) -> rusqlite::Result<JournalState> {
     })
 }
 
-/// Entries of a conversation since a moment, also those that were taken back.
-fn since(conn: &Connection, conversation: i64, at: Timestamp) -> Read<Vec<Recorded>> {
+/// Entries of a conversation from a position on, also those that were taken back.
+fn since(conn: &Connection, conversation: i64, from: i64) -> Read<Vec<Recorded>> {
     let sql = "SELECT e.position, l.session, e.entry FROM (
              SELECT i.position FROM life k JOIN entry i INDEXED BY entry_standing
                  ON i.life = k.id AND i.rewound = 0 AND i.position >= ?2 WHERE k.conversation = ?1
@@ -137,7 +144,6 @@ fn since(conn: &Connection, conversation: i64, at: Timestamp) -> Read<Vec<Record
              ORDER BY 1 LIMIT ?3) r
          JOIN entry e ON e.position = r.position JOIN life l ON l.id = e.life
          ORDER BY e.position";
-    let from = position_at(conn, at)?;
     all(conn, sql, params![conversation, from, count(LOOKED_AT)], recorded)
 }
 

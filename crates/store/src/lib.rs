@@ -49,8 +49,8 @@ pub use reading::{
     Counts, Found, Kept, Queue, Queues, Recorded, SearchScope, Spoken, Summary, Wanted,
 };
 pub use trace::{
-    Asked, Clue, LOOKED_AT, Sent, Traced, UNANSWERED, Unanswered, deliveries, head, letters_about,
-    message_of, related,
+    Asked, Clue, Coverage, LOOKED_AT, MOST_LOOKED_AT, Sent, Traced, Trail, UNANSWERED, Unanswered,
+    deliveries, head, letters_about, message_of,
 };
 
 /// How much can be approved for good. The oldest goes first.

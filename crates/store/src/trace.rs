@@ -8,8 +8,11 @@ use talaria_session::SessionKey;
 
 use crate::{AuditDeed, AuditRow, JournalState, ParcelState, Recorded};
 
-/// Entries of a conversation that are looked at for what came of one message.
+/// Entries of a conversation that are looked at together for what came of one message.
 pub const LOOKED_AT: usize = 400;
+
+/// The most that are looked at for one message.
+pub const MOST_LOOKED_AT: usize = 10 * LOOKED_AT;
 
 /// How many events of an account are kept that were not answered and are not in the journal.
 pub const UNANSWERED: usize = 50_000;
@@ -134,6 +137,27 @@ pub struct Traced {
     pub parcels: Vec<Sent>,
     /// What is on record of the approvals that its turn asked for, oldest first.
     pub approvals: Vec<AuditRow>,
+    /// Whether everything was looked at that may have to do with it.
+    pub coverage: Coverage,
+}
+
+/// Whether everything was looked at that may have to do with something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Coverage {
+    /// It was.
+    #[default]
+    Whole,
+    /// There is more than is ever looked at.
+    Part,
+}
+
+impl Traced {
+    /// The turn that answers it, or has. One that was taken again goes on as another.
+    pub fn turn(&self) -> Option<&TurnId> {
+        let JournalState::Bound(turn) = &self.state else { return None };
+        let last = self.entries.iter().rev().find_map(|recorded| recorded.entry.turn.as_ref());
+        Some(last.unwrap_or(turn))
+    }
 }
 
 /// A parcel, without what it says.
@@ -164,38 +188,106 @@ pub fn message_of(inbound: &Inbound) -> Option<&MessageId> {
     }
 }
 
+/// What a conversation recorded that has to do with one event.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    /// The turns that came before it was taken in.
+    pub behind: Vec<TurnId>,
+    /// The entries, oldest first.
+    pub entries: Vec<Recorded>,
+    /// Whether that is all of it.
+    pub coverage: Coverage,
+}
+
+impl Trail {
+    /// What has to do with an event that arrived as this row. `page` reads the next [`LOOKED_AT`] entries of the
+    /// conversation since it arrived, behind the position of the last one read.
+    pub fn follow<E>(
+        seq: Seq,
+        inbound: &Inbound,
+        state: &JournalState,
+        mut page: impl FnMut(Option<u64>) -> Result<Vec<Recorded>, E>,
+    ) -> Result<Self, E> {
+        let mut since: Vec<Recorded> = Vec::new();
+        loop {
+            let some = page(since.last().map(|recorded| recorded.position))?;
+            let is_last = some.len() < LOOKED_AT;
+            since.extend(some);
+            let coverage = match is_last || is_over(inbound, state, &since) {
+                true => Coverage::Whole,
+                false if since.len() >= MOST_LOOKED_AT => Coverage::Part,
+                false => continue,
+            };
+            let (behind, entries) = related(seq, inbound, state, since);
+            return Ok(Self { behind, entries, coverage });
+        }
+    }
+}
+
+/// Whether the turn of an event has left all that it will among these entries. What has no turn is answered at
+/// once or soon.
+fn is_over(inbound: &Inbound, state: &JournalState, since: &[Recorded]) -> bool {
+    let Some(own) = own_turns(inbound, state, since) else { return true };
+    let turns = since.iter().filter_map(|recorded| recorded.entry.turn.as_ref());
+    let mut later = turns.skip_while(|turn| !own.contains(turn));
+    later.any(|turn| !own.contains(turn))
+}
+
+/// The turn that took an event in, and those that took it again; none where no turn has to do with it.
+fn own_turns(inbound: &Inbound, state: &JournalState, since: &[Recorded]) -> Option<Vec<TurnId>> {
+    let first = match state {
+        JournalState::Bound(turn) => turn,
+        JournalState::Quarantined(_) => {
+            let taken = since.iter().find(|recorded| says(&recorded.entry, inbound))?;
+            taken.entry.turn.as_ref()?
+        }
+        _ => return None,
+    };
+    let mut own = vec![first.clone()];
+    for Entry { turn, about, .. } in since.iter().map(|recorded| &recorded.entry) {
+        if let (Some(turn), Some(About::Again(before))) = (turn, about)
+            && own.contains(before)
+        {
+            own.push(turn.clone());
+        }
+    }
+    Some(own)
+}
+
 /// Of the entries of a conversation since an event arrived as this row, those that have to do with it, and the
 /// turns that came before it was taken in.
-pub fn related(
+fn related(
     seq: Seq,
     inbound: &Inbound,
     state: &JournalState,
     since: Vec<Recorded>,
 ) -> (Vec<TurnId>, Vec<Recorded>) {
     let is_about_row = |recorded: &Recorded| recorded.entry.about == Some(About::Row(seq));
+    if let Some(own) = own_turns(inbound, state, &since) {
+        let is_own = |recorded: &Recorded| {
+            recorded.entry.turn.as_ref().is_some_and(|turn| own.contains(turn))
+        };
+        let is_left = |recorded: &Recorded| match &recorded.entry.about {
+            Some(About::Left(left)) => own.contains(left),
+            Some(About::Row(_) | About::Again(_)) | None => false,
+        };
+        let begins =
+            since.iter().position(|recorded| is_own(recorded) && says(&recorded.entry, inbound));
+        let begins = begins.or_else(|| since.iter().position(is_own)).unwrap_or(since.len());
+        let behind = turns(&since[..begins], &own);
+        let entries = since.into_iter().enumerate().filter(|(place, recorded)| {
+            // That it waits is said before it is taken in.
+            is_about_row(recorded) || *place >= begins && (is_own(recorded) || is_left(recorded))
+        });
+        return (behind, entries.map(|(_, recorded)| recorded).collect());
+    }
     match state {
-        JournalState::Bound(turn) => {
-            let is_own = |recorded: &Recorded| recorded.entry.turn.as_ref() == Some(turn);
-            let is_left = |recorded: &Recorded| match &recorded.entry.about {
-                Some(About::Left(left)) => left == turn,
-                Some(About::Row(_)) | None => false,
-            };
-            let begins = since
-                .iter()
-                .position(|recorded| is_own(recorded) && says(&recorded.entry, inbound));
-            let begins = begins.or_else(|| since.iter().position(is_own)).unwrap_or(since.len());
-            let behind = turns(&since[..begins], Some(turn));
-            let related = |recorded: &Recorded| {
-                is_own(recorded) || is_left(recorded) || is_about_row(recorded)
-            };
-            (behind, since.into_iter().skip(begins).filter(related).collect())
-        }
         JournalState::Handled => {
             let begins = since.iter().position(|recorded| says(&recorded.entry, inbound));
             let Some(begins) = begins else {
                 return (Vec::new(), since.into_iter().filter(is_about_row).collect());
             };
-            let behind = turns(&since[..begins], None);
+            let behind = turns(&since[..begins], &[]);
             let at = since[begins].entry.at;
             // What one step records, it records at one moment, unless it says what else it is about.
             let answers = |recorded: &&Recorded| {
@@ -208,9 +300,20 @@ pub fn related(
             let own = own.filter(|(place, recorded)| *place <= at_once || is_about_row(recorded));
             (behind, own.map(|(_, recorded)| recorded).collect())
         }
-        JournalState::Unread | JournalState::Taken => (turns(&since, None), Vec::new()),
+        JournalState::Unread | JournalState::Taken => {
+            // What has to be found out is taken in before it is answered.
+            let is_asked = |recorded: &&Recorded| {
+                matches!(recorded.entry.body, EntryBody::Aside { .. })
+                    && says(&recorded.entry, inbound)
+            };
+            let asked = since.iter().find(is_asked).map(|recorded| recorded.position);
+            let behind = turns(&since, &[]);
+            let is_its =
+                |recorded: &Recorded| is_about_row(recorded) || asked == Some(recorded.position);
+            (behind, since.into_iter().filter(is_its).collect())
+        }
         // It was given up, and whoever waited was told.
-        JournalState::Ignored(_) | JournalState::Quarantined(_) => {
+        JournalState::Ignored(_) | JournalState::Quarantined(_) | JournalState::Bound(_) => {
             (Vec::new(), since.into_iter().filter(is_about_row).collect())
         }
         JournalState::Denied(_) => (Vec::new(), Vec::new()),
@@ -233,10 +336,10 @@ fn says(entry: &Entry, inbound: &Inbound) -> bool {
     }
 }
 
-fn turns(entries: &[Recorded], but: Option<&TurnId>) -> Vec<TurnId> {
+fn turns(entries: &[Recorded], but: &[TurnId]) -> Vec<TurnId> {
     let mut turns: Vec<TurnId> = Vec::new();
     for turn in entries.iter().filter_map(|recorded| recorded.entry.turn.as_ref()) {
-        if Some(turn) != but && !turns.contains(turn) {
+        if !but.contains(turn) && !turns.contains(turn) {
             turns.push(turn.clone());
         }
     }
@@ -281,7 +384,7 @@ impl Asked {
 }
 
 /// The deliveries that these entries name, each once, in order.
-pub fn deliveries(entries: &[Recorded]) -> Vec<OutboundId> {
+pub fn deliveries<'a>(entries: impl IntoIterator<Item = &'a Recorded>) -> Vec<OutboundId> {
     let mut named: Vec<OutboundId> = Vec::new();
     for recorded in entries {
         let sent = match &recorded.entry.body {

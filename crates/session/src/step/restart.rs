@@ -1,7 +1,8 @@
 //! Time passes and processes end.
 
 use talaria_model::{
-    About, Answer, Content, Cost, EarlierYes, EntryBody, Failure, Inbound, Seq, Usage, Used, Work,
+    About, Answer, Because, Content, Cost, EarlierYes, EntryBody, Failure, Inbound, Seq, Usage,
+    Used, Work,
 };
 
 use super::Step;
@@ -154,6 +155,7 @@ impl Step<'_> {
             let text = text.to_owned();
             let (choices, files) = (Vec::new(), Vec::new());
             self.record(EntryBody::Noticed { text, choices, files, sent });
+            self.because(Because::CutOff);
         }
         self.happened(Happening::Cut { reason, at: self.now, during });
         self.over();

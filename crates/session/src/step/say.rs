@@ -1,7 +1,7 @@
 //! What is recorded and delivered.
 
 use talaria_model::{
-    Act, Address, Because, Content, Entry, EntryBody, Notify, Outbound, OutboundId, Sender,
+    About, Act, Address, Because, Content, Entry, EntryBody, Notify, Outbound, OutboundId, Sender,
     SenderId, SenderKind, Sending, TurnId,
 };
 
@@ -161,13 +161,23 @@ impl Step<'_> {
 
     /// Says of what was recorded last why it was said.
     pub(super) fn because(&mut self, why: Because) {
-        let recorded = self.effects.iter_mut().rev().find_map(|effect| match effect {
-            Effect::Record { entry, .. } => Some(entry),
-            _ => None,
-        });
-        if let Some(entry) = recorded {
+        if let Some(entry) = self.recorded_last() {
             entry.because = Some(why);
         }
+    }
+
+    /// Says of what was recorded last what else it is about.
+    pub(super) fn concerning(&mut self, what: About) {
+        if let Some(entry) = self.recorded_last() {
+            entry.about = Some(what);
+        }
+    }
+
+    fn recorded_last(&mut self) -> Option<&mut Entry> {
+        self.effects.iter_mut().rev().find_map(|effect| match effect {
+            Effect::Record { entry, .. } => Some(entry),
+            _ => None,
+        })
     }
 
     /// A conversation is called after the first thing said in it.

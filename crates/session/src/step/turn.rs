@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    Address, AgentEvent, Attended, Because, Content, Cost, EntryBody, Extent, Failure, FileRef,
-    Message, Notify as Aloudness, OutboundId, RoleId, Sender, Sending, Seq, Task, TurnId, Usage,
-    Used, Word, Work,
+    About, Address, AgentEvent, Attended, Because, Content, Cost, EntryBody, Extent, Failure,
+    FileRef, Message, Notify as Aloudness, OutboundId, RoleId, Sender, Sending, Seq, Task, TurnId,
+    Usage, Used, Word, Work,
 };
 
 use super::Step;
@@ -124,6 +124,7 @@ impl Step<'_> {
             excused: false,
             task,
         };
+        let again = before.as_ref().map(|before| About::Again(before.turn.clone()));
         if let Some(before) = before {
             hand.seqs.splice(..0, before.seqs);
             hand.answers = before.answers.or(hand.answers);
@@ -149,6 +150,9 @@ impl Step<'_> {
         }
         for said in group {
             self.bind(said, &turn, &std::mem::take(&mut notes));
+        }
+        if let Some(again) = again {
+            self.concerning(again);
         }
         self.effects.push(start(self.session, &hand, hand.deadline));
         self.session.phase = Phase::Thinking(hand);
@@ -453,11 +457,14 @@ impl Step<'_> {
             return self.take_again();
         }
         let (kept, during) = (said.trim_end(), hand.during);
-        if !kept.is_empty() {
-            let text = reply::under(kept, "*Interrupted.*");
-            let sent = self.speak(Content::text(text.clone()));
-            self.record(broken_off(text, sent, usage, cost));
-        }
+        let text = match kept.is_empty() {
+            true => String::new(),
+            false => reply::under(kept, "*Interrupted.*"),
+        };
+        // Nobody is told of a turn that had said nothing, but somebody may ask why it had not.
+        let sent = self.speak(Content::text(text.clone()));
+        self.record(broken_off(text, sent, usage, cost));
+        self.because(Because::Interrupted);
         self.session.note = Some(Note::Interrupted(during));
         self.over();
     }

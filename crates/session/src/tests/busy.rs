@@ -61,7 +61,7 @@ fn the_rest_interrupts_like_anything_else_once_something_was_done_or_it_comes_la
 fn a_turn_that_had_said_nothing_is_interrupted_without_a_word() {
     check(
         "alice: hello / away: 5 / alice: wait / agent: stopped ",
-        &["bind #2 to turn 2", "record alice: wait", "start turn 2"],
+        &["record answer: ", "bind #2 to turn 2", "record alice: wait", "start turn 2"],
     );
 }
 
@@ -100,6 +100,7 @@ fn what_interrupts_goes_ahead_of_what_is_queued_and_together() {
     assert_eq!(
         printed(&effects),
         [
+            "record answer: ",
             "bind #4 to turn 2",
             "record alice: two",
             "bind #5 to turn 2",

@@ -14,6 +14,7 @@ mod restarts;
 mod several;
 mod table;
 mod voice;
+mod why;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -74,6 +74,9 @@ macro_rules! store_contract {
                 an_event_is_traced_by_its_id_its_message_and_its_chat
                 what_came_of_an_event_is_traced_to_its_parcels
                 what_is_said_later_about_an_event_is_traced_to_it
+                an_event_is_followed_to_the_turn_that_took_it_again
+                what_somebody_was_told_before_or_instead_of_an_answer_is_traced
+                a_long_turn_is_traced_to_its_end
                 what_was_not_answered_is_kept_in_short_and_the_newest_of_each_account
                 a_stranger_is_traced_to_what_they_were_told
                 approvals_are_traced_from_the_turn_that_asked_for_them

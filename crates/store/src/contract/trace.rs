@@ -8,12 +8,12 @@ use talaria_session::pairing::GuestBook;
 
 use super::Harness;
 use super::world::{
-    account, address, admit, admit_as, alice, at, attempt, change, delivered, entry, key, message,
-    post, said, session, settle, settle_at, step,
+    account, address, admit, admit_as, alice, answer, at, attempt, change, delivered, entry, key,
+    message, post, said, session, settle, settle_at, step,
 };
 use crate::{
-    AuditDeed, Audited, Clue, Commit, Delivered, GuestChange, JournalState, ParcelState, Queue,
-    Settlement, UNANSWERED, Unanswered, letters_about,
+    AuditDeed, Audited, Clue, Commit, Coverage, Delivered, GuestChange, JournalState, LOOKED_AT,
+    MOST_LOOKED_AT, ParcelState, Queue, Settlement, Traced, UNANSWERED, Unanswered, letters_about,
 };
 
 pub async fn an_event_is_traced_by_its_id_its_message_and_its_chat(harness: &dyn Harness) {
@@ -184,6 +184,123 @@ pub async fn what_is_said_later_about_an_event_is_traced_to_it(harness: &dyn Har
         let sent: Vec<u32> = traced.parcels.iter().map(|sent| sent.id.delivery).collect();
         assert_eq!(sent, deliveries, "{event}");
     }
+}
+
+/// One entry of a turn.
+fn in_turn(number: u32, turn: &TurnId, body: EntryBody) -> Entry {
+    Entry { at: at(5), turn: Some(turn.clone()), body, ..entry(number, "") }
+}
+
+/// What is written down about the one event of this id.
+async fn traced(harness: &dyn Harness, event: &str) -> Traced {
+    let found = harness.open().await.trace(&Clue::Id(event.into()), 10).await.expect("reads");
+    let [traced] = <[Traced; 1]>::try_from(found).expect("one row");
+    traced
+}
+
+fn numbers(traced: &Traced) -> Vec<u32> {
+    traced.entries.iter().map(|recorded| recorded.entry.number).collect()
+}
+
+pub async fn an_event_is_followed_to_the_turn_that_took_it_again(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let (first, rest) = (admit(&*store, &chat, "1").await, admit(&*store, &chat, "2").await);
+    let state = session(&chat);
+    let turn = |number: u32| TurnId { session: state.id.clone(), number };
+    let body = |text: &str| entry(0, text).body;
+    let again = Some(About::Again(turn(1)));
+    let entries = [
+        in_turn(1, &turn(1), body("1")),
+        Entry { about: again, ..in_turn(2, &turn(2), body("2")) },
+        in_turn(3, &turn(2), answer(3, "both").body),
+        in_turn(4, &turn(3), body("something else")),
+    ];
+    let commit = Commit {
+        journal: vec![
+            change(first, JournalState::Bound(turn(1))),
+            change(rest, JournalState::Bound(turn(2))),
+        ],
+        entries: entries.map(|entry| (state.id.clone(), entry)).to_vec(),
+        ..step(&state)
+    };
+    store.commit(commit).await.expect("commits");
+    let first = traced(harness, "1").await;
+    assert_eq!((numbers(&first), &first.behind[..]), (vec![1, 2, 3], &[][..]));
+    assert_eq!(first.turn(), Some(&turn(2)), "that is the one to ask about");
+    assert_eq!(numbers(&traced(harness, "2").await), [2, 3]);
+}
+
+pub async fn what_somebody_was_told_before_or_instead_of_an_answer_is_traced(
+    harness: &dyn Harness,
+) {
+    let store = harness.open().await;
+    let chat = key("bot", "c");
+    let (waits, stuck) = (admit(&*store, &chat, "1").await, admit(&*store, &chat, "2").await);
+    let asks = admit(&*store, &chat, "3").await;
+    let state = session(&chat);
+    let turn = |number: u32| TurnId { session: state.id.clone(), number };
+    let noticed = |number: u32| EntryBody::Noticed {
+        text: "Said.".into(),
+        choices: Vec::new(),
+        files: Vec::new(),
+        sent: post(&state, number, 0).id,
+    };
+    let aside =
+        EntryBody::Aside { from: alice(), text: "3".into(), files: Vec::new(), message: None };
+    let entries = [
+        in_turn(1, &turn(1), entry(1, "2").body),
+        Entry { about: Some(About::Row(waits)), body: noticed(1), ..entry(2, "") },
+        in_turn(3, &turn(1), noticed(2)),
+        in_turn(4, &turn(2), entry(4, "1").body),
+        Entry { body: aside, ..entry(5, "") },
+        in_turn(6, &turn(2), answer(6, "now you").body),
+    ];
+    let commit = Commit {
+        journal: vec![
+            change(waits, JournalState::Bound(turn(2))),
+            change(stuck, JournalState::Quarantined("it kept killing us".into())),
+            change(asks, JournalState::Taken),
+        ],
+        entries: entries.map(|entry| (state.id.clone(), entry)).to_vec(),
+        outbox: vec![post(&state, 1, 0), post(&state, 2, 0)],
+        ..step(&state)
+    };
+    store.commit(commit).await.expect("commits");
+    for (event, expected, parcels) in [("1", &[2, 4, 6][..], 1), ("2", &[1, 3], 1), ("3", &[5], 0)]
+    {
+        let traced = traced(harness, event).await;
+        assert_eq!((&numbers(&traced)[..], traced.parcels.len()), (expected, parcels), "{event}");
+    }
+    assert_eq!(traced(harness, "1").await.behind, [turn(1)]);
+}
+
+pub async fn a_long_turn_is_traced_to_its_end(harness: &dyn Harness) {
+    let store = harness.open().await;
+    let (long, longer) = (key("bot", "long"), key("bot", "longer"));
+    for (chat, event, many) in [(&long, "1", LOOKED_AT + 50), (&longer, "2", MOST_LOOKED_AT + 1)] {
+        let seq = admit(&*store, chat, event).await;
+        let state = session(chat);
+        let turn = TurnId { session: state.id.clone(), number: 2 };
+        let before = TurnId { number: 1, ..turn.clone() };
+        let many = u32::try_from(many).expect("some");
+        let mut entries: Vec<Entry> =
+            (1..many).map(|number| in_turn(number, &before, entry(0, "on and on").body)).collect();
+        entries.push(in_turn(many, &turn, entry(0, event).body));
+        let steps = many + 1..=2 * many;
+        entries.extend(steps.map(|number| in_turn(number, &turn, answer(0, "step").body)));
+        let commit = Commit {
+            journal: vec![change(seq, JournalState::Bound(turn))],
+            entries: entries.into_iter().map(|entry| (state.id.clone(), entry)).collect(),
+            ..step(&state)
+        };
+        store.commit(commit).await.expect("commits");
+    }
+    let whole = traced(harness, "1").await;
+    let last = u32::try_from(2 * (LOOKED_AT + 50)).expect("some");
+    assert_eq!(numbers(&whole).last(), Some(&last));
+    assert_eq!((whole.behind.len(), whole.coverage), (1, Coverage::Whole));
+    assert_eq!(traced(harness, "2").await.coverage, Coverage::Part, "it is bounded");
 }
 
 pub async fn a_stranger_is_traced_to_what_they_were_told(harness: &dyn Harness) {

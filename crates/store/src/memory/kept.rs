@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::convert::Infallible;
 
 use talaria_model::{
     AccountId, Act, Address, Chat, Content, Entry, EventId, FileId, Grant, Inbound, InboundKind,
@@ -13,8 +14,8 @@ use talaria_session::{Past, Retired, Session, SessionKey};
 use crate::{
     Asked, AuditRow, Audited, Branch, Commit, Guests, JournalState, LOOKED_AT, Life, Owner,
     Presence, Progress, Recorded, Rewind, Rewound, SearchScope, Sent, Stage, StoreError, Told,
-    Traced, Unanswered, Use, deliveries, files_of_act, files_of_entry, files_of_inbound, is_spared,
-    letters_about, related, remembered, withdrawn, without,
+    Traced, Trail, Unanswered, Use, deliveries, files_of_act, files_of_entry, files_of_inbound,
+    is_spared, letters_about, remembered, withdrawn, without,
 };
 
 #[derive(Debug, Default)]
@@ -146,8 +147,13 @@ impl Memory {
         let since = self.entries.values().filter(|written| {
             !denied && written.key == row.key && written.recorded.entry.at >= row.at
         });
-        let since = since.map(|written| written.recorded.clone()).take(LOOKED_AT).collect();
-        let (behind, entries) = related(seq, &row.inbound, &row.state, since);
+        let page = |behind: Option<u64>| {
+            let since = since.clone().map(|written| &written.recorded);
+            let since = since.filter(|recorded| Some(recorded.position) > behind);
+            Ok::<_, Infallible>(since.take(LOOKED_AT).cloned().collect())
+        };
+        let Ok(Trail { behind, entries, coverage }) =
+            Trail::follow(seq, &row.inbound, &row.state, page);
         let (named, letters) = (deliveries(&entries), letters_about(seq));
         let of = |id: &OutboundId| match denied {
             true => id.session.as_str().starts_with(&letters).then_some(0),
@@ -181,6 +187,7 @@ impl Memory {
             entries,
             parcels,
             approvals: approvals.unwrap_or_default(),
+            coverage,
         }
     }
 
