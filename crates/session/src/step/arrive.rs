@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    Address, Addressed, Because, Edition, Inbound, InboundKind, Message, Overheard, RoleId, Sender,
-    Seq,
+    About, Address, Addressed, Because, Edition, Inbound, InboundKind, Message, Overheard, RoleId,
+    Sender, Seq,
 };
 
 use super::Step;
@@ -110,11 +110,12 @@ impl Step<'_> {
             self.close(seq, Closed::Ignored("nothing is left of a budget"));
             if let InboundKind::Said(message) | InboundKind::Edited(message) = inbound.kind {
                 let Inbound { from, to, source, .. } = inbound;
-                told = Some(from.clone());
+                told = Some((seq, from.clone()));
                 self.aside(waiting(seq, from, to, source.roles, message));
             }
         }
-        if let Some(from) = told {
+        if let Some((seq, from)) = told {
+            self.about = Some(About::Row(seq));
             self.whisper(&from, why);
             self.because(Because::OverBudget);
         }

@@ -1,8 +1,8 @@
 //! What the agent asks and what people answer.
 
 use talaria_model::{
-    Aim, Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Giver, Message,
-    Question, RoleId, Sender, Seq, Word,
+    About, Aim, Answer, Because, CallId, Choice, ChoiceId, Content, EntryBody, FileRef, Giver,
+    Message, Question, RoleId, Sender, Seq, Word,
 };
 
 use super::Step;
@@ -114,6 +114,7 @@ impl Step<'_> {
             }
             None => {
                 self.close(seq, Closed::Ignored("the question is not open any more"));
+                self.about = Some(About::Row(seq));
                 self.whisper(&from, "That question is not open any more.");
             }
         }

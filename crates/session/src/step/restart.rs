@@ -166,6 +166,7 @@ impl Step<'_> {
         match over {
             Some((seq, inbound)) => {
                 self.session.at = inbound.to;
+                self.about = Some(About::Row(seq));
                 self.close(seq, Closed::Quarantined("its session panicked three times over it"));
                 self.notice(
                     "Something went wrong inside me over your last message; I have set it aside.",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_model::{Because, Sender, Steer, Task, Word, Work};
+use talaria_model::{About, Because, Sender, Seq, Steer, Task, Word, Work};
 
 use super::Step;
 use crate::Closed;
@@ -155,16 +155,17 @@ impl Step<'_> {
         if !steerable {
             return self.words(said);
         }
-        let from = said.from.clone();
+        let (seq, from) = (said.seq, said.from.clone());
         self.pass_on(said);
+        self.about = Some(About::Row(seq));
         // Who gives a command is told what came of it, however often.
         self.whisper(&from, "⏩ Passed on: I take that into account at my next step.");
     }
 
     fn steer(&mut self, said: Waiting) {
-        let from = said.from.clone();
+        let (seq, from) = (said.seq, said.from.clone());
         self.pass_on(said);
-        self.acknowledge(&from, "⏩ I will take that into account at my next step.");
+        self.acknowledge(seq, &from, "⏩ I will take that into account at my next step.");
     }
 
     fn pass_on(&mut self, said: Waiting) {
@@ -192,9 +193,9 @@ impl Step<'_> {
         } else {
             self.session.phase = phase;
         }
-        let from = said.from.clone();
+        let (seq, from) = (said.seq, said.from.clone());
         self.put_ahead(said);
-        self.acknowledge(&from, "⚡ I leave off what I was doing and turn to this.");
+        self.acknowledge(seq, &from, "⚡ I leave off what I was doing and turn to this.");
     }
 
     /// What interrupts is next, behind what the same person has interrupted with already.
@@ -207,7 +208,7 @@ impl Step<'_> {
 
     pub(super) fn wait(&mut self, said: Waiting) {
         self.effects.push(Effect::Take(said.seq));
-        let from = said.from.clone();
+        let (seq, from) = (said.seq, said.from.clone());
         self.session.waiting.push_back(said);
         let work = self.session.hand().map(|hand| hand.work);
         let text = match work {
@@ -215,23 +216,25 @@ impl Step<'_> {
             Some(Work::Compression) => "⏳ I am summarising our conversation; this is next.",
             _ => "⏳ I will turn to this when I am done.",
         };
-        self.acknowledge(&from, text);
+        self.acknowledge(seq, &from, text);
     }
 
     /// Says to whoever said it that something waits, now and then.
-    fn acknowledge(&mut self, from: &Sender, text: &str) {
+    fn acknowledge(&mut self, seq: Seq, from: &Sender, text: &str) {
         let (now, session) = (self.now, &*self.session);
         let recent = session.acked.is_some_and(|acked| now.since(acked) < ACK_EVERY);
         let young = session.hand().is_some_and(|hand| now.since(hand.began) < SAME_BREATH);
         if session.rules.acks == Acks::Sent && !recent && !young {
             self.session.acked = Some(now);
+            self.about = Some(About::Row(seq));
             self.murmur_to(from, text);
+            self.about = None;
         }
     }
 
     /// Somebody wants an end. Who may not stop others stops what is their own, and nobody's conversation is
     /// forgotten over it.
-    pub(super) fn stop_for(&mut self, somebody: &Sender, seq: talaria_model::Seq) {
+    pub(super) fn stop_for(&mut self, somebody: &Sender, seq: Seq) {
         if self.session.key.is_shared() && !self.by.may_stop(Whose::Anothers) {
             self.hush(somebody, seq);
             self.stop_own(somebody);
@@ -241,7 +244,7 @@ impl Step<'_> {
     }
 
     /// Nothing is taken up that somebody said before this row, also what no step has read yet.
-    pub(super) fn hush(&mut self, somebody: &Sender, before: talaria_model::Seq) {
+    pub(super) fn hush(&mut self, somebody: &Sender, before: Seq) {
         let hushed = &mut self.session.hushed;
         hushed.retain(|(sender, _)| *sender != somebody.id);
         hushed.truncate(MOST_HUSHED - 1);
@@ -255,7 +258,7 @@ impl Step<'_> {
     }
 
     /// Stops what runs and drops what waits, also what no step has read yet.
-    fn stop_all_before(&mut self, seq: talaria_model::Seq) {
+    fn stop_all_before(&mut self, seq: Seq) {
         self.effects.push(Effect::DropUnread { before: seq, why: DROPPED });
         self.stop();
     }

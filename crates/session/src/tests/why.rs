@@ -1,9 +1,9 @@
 //! What is recorded tells later what became of each message.
 
-use talaria_model::{About, Entry, EntryBody, Extent};
+use talaria_model::{About, Entry, EntryBody, Extent, Seq};
 
-use super::{Talk, quiet};
-use crate::Effect;
+use super::{Talk, quiet, rules_with, said};
+use crate::{Acks, Busy, Effect, Event};
 
 /// What was recorded: of which kind, in which turn, why, and about what.
 fn recorded(effects: &[Effect]) -> Vec<String> {
@@ -61,4 +61,33 @@ fn a_turn_that_is_taken_again_is_followed_to_the_one_that_answers() {
 fn a_turn_that_a_restart_cut_off_long_ago_says_so() {
     let cut_off = ["noticed in turn 1 because CutOff"];
     check(&mut Talk::new(quiet()), "alice: hello / away: 4000 / crash", &cut_off);
+}
+
+#[test]
+fn what_somebody_is_told_in_place_of_an_answer_is_about_what_they_said() {
+    let mut talk = Talk::new(quiet());
+    let rows = vec![(Seq(1), said("alice", "hello")), (Seq(2), said("alice", "and this"))];
+    let effects = talk.tell(Event::Unaffordable { rows, why: "Nothing is left.".into() });
+    let told = ["aside", "aside", "noticed because OverBudget about #2"];
+    assert_eq!(recorded(&effects), told);
+
+    let over = Some((Seq(3), said("alice", "odd")));
+    let effects = Talk::new(quiet()).tell(Event::Stumbled { over });
+    assert_eq!(recorded(&effects), ["noticed about #3"]);
+
+    check(&mut Talk::new(quiet()), "press: q1", &["noticed about #1"]);
+}
+
+#[test]
+fn that_something_waits_is_about_it() {
+    let acks = || rules_with(|rules| rules.acks = Acks::Sent);
+    for (busy, script) in [
+        (Busy::Interrupt, "alice: hello / away: 5 / alice: wait"),
+        (Busy::Queue, "alice: hello / away: 5 / alice: wait"),
+        (Busy::Steer, "alice: hello / away: 5 / alice: wait"),
+        (Busy::Interrupt, "alice: hello / away: 5 / alice: /steer wait"),
+    ] {
+        let mut talk = Talk::new(crate::Rules { busy, ..acks() });
+        check(&mut talk, script, &["noticed about #2"]);
+    }
 }
