@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use talaria_model::Timestamp;
-use talaria_session::{Farewell, ResumeReason, SessionKey};
+use talaria_session::{Begun, Farewell, ResumeReason, SessionKey};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -80,13 +80,6 @@ enum Tells {
     Those,
     /// Nobody: there is no time for it.
     Nobody,
-}
-
-/// Whether a turn has begun in this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begun {
-    Yes,
-    No,
 }
 
 impl Leaving {

@@ -11,11 +11,10 @@ use talaria_model::{
     Address, AgentEvent, Approver, ChatKind, Cost, Digest, EarlierYes, Entry, Failure, Giver,
     Lasting, OutboundId, Progress, RoleId, Sender, Sending, TurnId, Usage, Used, Word,
 };
-use talaria_session::{Approvers, Deed, Person, SessionKey, Start, Unsaid, Whose};
+use talaria_session::{Approvers, Begun, Deed, Person, SessionKey, Start, Unsaid, Whose};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::drain::Begun;
 use crate::lane::Lane;
 use crate::marks::{self, Marking};
 use crate::preview::{Live, Past, Shown, said_in};
@@ -67,10 +66,14 @@ impl TurnHandle {
         match self.written.get() {
             Some(preview) => {
                 let preview = preview.borrow();
-                Unsaid { text: said_in(&preview).to_owned(), used: preview.untold }
+                let text = said_in(&preview).to_owned();
+                Unsaid { text, used: preview.untold, begun: Begun::Yes }
             }
             // Nobody was asked yet.
-            None => Unsaid { text: String::new(), used: Some(Used::default()) },
+            None => {
+                let used = Some(Used::default());
+                Unsaid { text: String::new(), used, begun: Begun::No }
+            }
         }
     }
 

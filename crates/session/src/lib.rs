@@ -48,5 +48,5 @@ pub use session::{
     Answered, ApprovedHere, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase,
     Preferences, Session, Speaker, TurnInHand, Verbosity, Waiting,
 };
-pub use step::Unsaid;
+pub use step::{Begun, Unsaid};
 pub use voice::{Aloud, Echo, Medium, Voice};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use talaria_model::{Failure, Inbound, OutboundId, Seq, TurnId};
 use talaria_platform::Bursts;
-use talaria_session::{Ended, Event, Phase, Session};
+use talaria_session::{Begun, Ended, Event, Phase, Session};
 use talaria_store::StoreError;
 use tokio::sync::oneshot;
 
@@ -15,7 +15,7 @@ use super::events::{authority, barred_while_waiting, deny, refused, restarted};
 use super::step::Stepped;
 use super::{Lane, crossing};
 use crate::bursts::{self, Heard, Ready};
-use crate::drain::{Begun, Leaving};
+use crate::drain::Leaving;
 use crate::fetching::Fetches;
 use crate::memory::Memory;
 use crate::scrutiny;

@@ -7,7 +7,7 @@ use talaria_model::{
     Address, AgentEvent, Cost, Entry, Failure, Outbound, OutboundId, RoleId, Sender, Seq,
     SessionId, TurnId, Usage,
 };
-use talaria_session::{Effect, Event, Phase, Request, Session, Start, TurnInHand, Unsaid};
+use talaria_session::{Begun, Effect, Event, Phase, Request, Session, Start, TurnInHand, Unsaid};
 use talaria_store::{Commit, Owner, StoreError};
 
 use super::Beginning;
@@ -67,7 +67,8 @@ impl Driver {
             };
             let unsaid = match (&event, &self.turn) {
                 // An agent that reports says itself what it has said.
-                (Event::Agent { .. }, _) | (_, None) => Unsaid::default(),
+                (Event::Agent { .. }, _) => Unsaid::default(),
+                (_, None) => Unsaid { begun: Begun::No, ..Unsaid::default() },
                 (_, Some(turn)) => turn.unsaid(),
             };
             let untold = unsaid.used.unwrap_or_default();

@@ -56,6 +56,18 @@ pub struct Unsaid {
     pub text: String,
     /// What it used and has not told yet, by an estimate; none where nobody knows.
     pub used: Option<Used>,
+    /// Whether it has begun.
+    pub begun: Begun,
+}
+
+/// Whether a turn in hand has begun in this process. One that waits for a place or its account has not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Begun {
+    /// It has.
+    #[default]
+    Yes,
+    /// It has not.
+    No,
 }
 
 impl Session {

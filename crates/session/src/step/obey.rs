@@ -2,11 +2,11 @@
 
 use talaria_model::{Because, Effort, Sender, Task, WITHHELD, Word};
 
-use super::Step;
 use super::question::Says;
 use super::say::{LONGEST_TITLE, shortened};
 use super::turn::Asker;
 use super::words::is_of;
+use super::{Begun, Step};
 use crate::Closed;
 use crate::access::{Deed, Reach, Surface, Whose};
 use crate::command::{self, Command, CommandSpec, QuickCommand, WhileRunning};
@@ -371,6 +371,9 @@ impl Step<'_> {
         let session = &*self.session;
         let doing = match &session.phase {
             Phase::Idle => "idle",
+            Phase::Thinking(_) if self.unsaid.begun == Begun::No => {
+                "has your message and has not begun yet"
+            }
             Phase::Thinking(_) => "working on an answer",
             Phase::Asking { .. } => "waiting for your answer",
             Phase::Interrupting(_) | Phase::Stopping(_) => "stopping",

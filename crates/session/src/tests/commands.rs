@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_model::{ChatKind, Effort, Privacy, SenderId, WITHHELD};
+use talaria_model::{ChatKind, Effort, Privacy, SenderId, Seq, WITHHELD};
 
-use super::{Talk, check, posted, printed, quiet, rules_with};
+use super::{Talk, check, posted, printed, quiet, rules_with, said};
 use crate::{
-    Access, Effect, Footer, Phase, Quick, QuickCommand, Request, RoomRules, Rules, Tiers,
-    Verbosity, Who,
+    Access, Begun, Effect, Event, Footer, Phase, Quick, QuickCommand, Request, RoomRules, Rules,
+    Tiers, Unsaid, Verbosity, Who,
 };
 
 /// On an account that is the operator's own.
@@ -421,4 +421,22 @@ fn a_session_beside_can_be_stopped() {
     talk.session.key = talk.session.key.beside(1);
     talk.line("alice: /background look it up");
     assert_eq!(printed(&talk.line("passed stop")), ["tell turn 1: stop"]);
+}
+
+#[test]
+fn a_conversation_whose_turn_has_not_begun_does_not_say_that_it_works() {
+    for (begun, doing) in [
+        (Begun::Yes, "working on an answer"),
+        (Begun::No, "has your message and has not begun yet"),
+    ] {
+        let mut talk = Talk::new(quiet());
+        talk.line("alice: hello");
+        let inbound = said("alice", "/status");
+        let by = talk.authority(&inbound);
+        let event = Event::Arrived { seq: Seq(2), inbound, overtaken: 0, by };
+        let effects =
+            talk.session.step_amid(event, talk.now, Unsaid { begun, ..Unsaid::default() });
+        let told = posted(&effects).remove(0);
+        assert!(told.contains(&format!(": {doing}.")), "{told}");
+    }
 }

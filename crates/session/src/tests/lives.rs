@@ -63,7 +63,7 @@ fn what_people_could_read_of_a_turn_that_is_abandoned_stays_and_so_does_what_it_
     let by = talk.authority(&inbound);
     let event = Event::Arrived { seq, inbound, overtaken: 0, by };
     let used = Used { usage: Usage::estimate(90), cost: Cost::estimated(7) };
-    let unsaid = Unsaid { text: "Once upon".into(), used: Some(used) };
+    let unsaid = Unsaid { text: "Once upon".into(), used: Some(used), ..Unsaid::default() };
     let effects = talk.session.step_amid(event, talk.now, unsaid);
     assert_eq!(posted(&effects)[0], "Once upon\n\n*Stopped.*");
     let kept = effects.iter().any(|effect| match effect {
