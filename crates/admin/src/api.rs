@@ -504,6 +504,9 @@ pub struct Decision {
     /// What was said, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The hook that wrote the text in place of what was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewritten_by: Option<String>,
 }
 
 /// What a hook did about something, without anybody's words.

@@ -70,7 +70,7 @@ pub(crate) fn routes(desk: Desk) -> Router {
 async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> {
     let gateway = &desk.gateway;
     let counts = gateway.store().counts().await.map_err(AnswerError::from)?;
-    let Queues { taken, .. } = gateway.store().queues().await.map_err(AnswerError::from)?;
+    let Queues { waiting, .. } = gateway.store().queues().await.map_err(AnswerError::from)?;
     let failed = gateway.store().failed(LOSSES).await.map_err(AnswerError::from)?;
     let (accounts, turns) = (gateway.accounts(), gateway.turns());
     let (turns_working, turn_since) = TurnStatus::count(&turns, TurnState::Working);
@@ -97,8 +97,8 @@ async fn status(State(desk): State<Desk>) -> Result<Json<api::Status>, Refusal> 
         turns_waiting: turns_waiting as u64,
         turns_waiting_since: turns_waiting_since.map(rfc3339),
         unread: counts.unread,
-        waiting: taken.many,
-        waiting_since: taken.oldest.map(rfc3339),
+        waiting: waiting.many,
+        waiting_since: waiting.oldest.map(rfc3339),
         quarantined: counts.quarantined,
         denied: counts.denied,
         undelivered: counts.undelivered,

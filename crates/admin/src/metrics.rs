@@ -137,15 +137,15 @@ fn stored(page: &mut Page, counts: &Counts, queues: &Queues, now: Timestamp) {
     count("talaria_journal_denied", "Messages that were not let in.", counts.denied);
     count("talaria_journal_quarantined", "Messages that were set aside.", counts.quarantined);
     count("talaria_outbox_failed", "Parcels that will never be delivered.", counts.failed);
-    let help = "Messages that a session has taken and that are part of no turn.";
-    count("talaria_messages_waiting", help, queues.taken.many);
+    let help = "Messages that wait behind a turn of their session.";
+    count("talaria_messages_waiting", help, queues.waiting.many);
     let mut oldest = |name: &str, help: &str, queue: Queue| {
         page.one(name, "gauge", help, &[], age(queue, now));
     };
     let help = "How long the oldest message waits that no session has taken.";
     oldest("talaria_journal_unread_oldest_seconds", help, queues.unread);
-    let help = "How long the oldest message waits that a session has taken and no turn has.";
-    oldest("talaria_messages_waiting_oldest_seconds", help, queues.taken);
+    let help = "How long the oldest message waits behind a turn of its session.";
+    oldest("talaria_messages_waiting_oldest_seconds", help, queues.waiting);
     let states = [
         (ParcelState::Ready, "ready"),
         (ParcelState::Plain, "plain"),

@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 
 use talaria_clock::rfc3339;
-use talaria_gateway::{Gateway, Glimpse, MISDIRECTED, Standing, Unwritten};
+use talaria_gateway::{Gateway, Glimpse, Hindrance, MISDIRECTED, Standing, Unwritten};
 use talaria_model::{
     About, AccountId, Because, ChatId, EntryBody, EventId, Extent, Inbound, InboundKind,
-    Intervened, Intervention, Scrutiny, Timestamp, ToolCall,
+    Intervened, Intervention, Scrutiny, Seq, Timestamp, ToolCall, TurnId,
 };
 use talaria_session::{Phase, Session};
 use talaria_store::{
@@ -105,29 +105,41 @@ async fn decision(
     // meanwhile does after.
     let standing = before.filter(|before| *before == Standing::Works).or_else(standing);
     let in_hand = session.as_ref().and_then(|session| session.hand().map(|hand| hand.turn.clone()));
-    // A turn that has just ended had not when its row was read.
-    let ended = match event.turn() {
-        Some(turn) => answers(event).is_empty() && in_hand.as_ref() != Some(turn),
-        None => false,
+    // A turn that has just ended had not when its row was read, and what was taken may have gone on.
+    let has_moved = match (&event.state, event.turn()) {
+        (_, Some(turn)) => answers(event).is_empty() && in_hand.as_ref() != Some(turn),
+        (JournalState::Taken, None) => place(session.as_ref(), event.seq).is_none(),
+        _ => false,
     };
-    let again = match ended {
+    let again = match has_moved {
         true => store.trace(&Clue::Id(event.inbound.id.to_string()), MOST).await?,
         false => Vec::new(),
     };
     let event = again.iter().find(|again| again.seq == event.seq).unwrap_or(event);
     let is_in_hand = event.turn().is_some() && event.turn() == in_hand.as_ref();
     let at_work = session.as_ref().filter(|_| is_in_hand);
+    let place = place(session.as_ref(), event.seq);
+    let care = match gateway {
+        Some(gateway) => Care::Gateway(gateway.hindrance(&event.inbound, &event.state)),
+        None => Care::NextRun,
+    };
+    let is_pending = matches!(event.state, JournalState::Unread | JournalState::Taken);
     let (outcome, reason) = match at_work.and_then(|session| unfinished(session, standing)) {
         Some((outcome, reason)) => (outcome.to_owned(), reason),
+        None if is_pending => pending(event, place, care),
         None => (outcome(event).into_owned(), reason(event)),
     };
     let mut told = api::Decision { outcome, reason, ..blank(&event.inbound) };
     told.session = event.key.as_ref().map(ToString::to_string);
     told.turn = event.turn().map(ToString::to_string);
-    told.behind = event.behind.iter().map(ToString::to_string).collect();
-    if matches!(event.state, JournalState::Unread | JournalState::Taken) {
-        let busy = in_hand.map(|turn| turn.to_string());
-        told.behind.extend(busy.filter(|turn| !told.behind.contains(turn)));
+    match place.filter(|_| is_pending) {
+        Some(Place::Steers(turn)) => told.turn = Some(turn.to_string()),
+        Some(Place::Asked) => {}
+        Some(Place::Waiting) | None => {
+            told.behind = event.behind.iter().map(ToString::to_string).collect();
+            let busy = in_hand.as_ref().filter(|_| is_pending).map(ToString::to_string);
+            told.behind.extend(busy.filter(|turn| !told.behind.contains(turn)));
+        }
     }
     told.timeline = timeline(event, at_work, glimpses);
     told.tools = tools(&event.entries);
@@ -135,6 +147,7 @@ async fn decision(
     told.parts = event.parcels.iter().map(part).collect();
     if words == Words::Shown {
         told.text = said(&event.inbound);
+        told.rewritten_by = rewriter(&event.inbound);
     }
     Ok(told)
 }
@@ -164,6 +177,7 @@ fn blank(inbound: &Inbound) -> api::Decision {
         hooks: Vec::new(),
         parts: Vec::new(),
         text: None,
+        rewritten_by: None,
     }
 }
 
@@ -172,6 +186,12 @@ fn interventions(inbound: &Inbound) -> &[Intervention] {
         InboundKind::Said(message) | InboundKind::Edited(message) => &message.interventions,
         InboundKind::Pressed(_) | InboundKind::Stopped => &[],
     }
+}
+
+/// The hook that wrote what stands in place of what was said.
+fn rewriter(inbound: &Inbound) -> Option<String> {
+    let rewrote = |one: &&Intervention| one.what == Intervened::Rewrote;
+    interventions(inbound).iter().rfind(rewrote).map(|one| one.by.clone())
 }
 
 fn hook(intervention: &Intervention) -> api::HookDeed {
@@ -248,6 +268,74 @@ fn behind(working: usize, ahead: usize) -> String {
         0 => format!("behind {works} elsewhere"),
         1 => format!("behind {works} and 1 that waits elsewhere"),
         many => format!("behind {works} and {many} that wait elsewhere"),
+    }
+}
+
+/// Where a session has something that it has taken and that is part of no turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place<'s> {
+    /// With what this turn takes into account at its next step.
+    Steers(&'s TurnId),
+    /// With what the gateway was asked for.
+    Asked,
+    /// With what is next.
+    Waiting,
+}
+
+fn place(session: Option<&Session>, seq: Seq) -> Option<Place<'_>> {
+    let session = session?;
+    let steered = session.hand().filter(|hand| hand.steers.iter().any(|said| said.seq == seq));
+    if let Some(hand) = steered {
+        Some(Place::Steers(&hand.turn))
+    } else if session.asked.iter().any(|asked| asked.seq == seq) {
+        Some(Place::Asked)
+    } else {
+        let waits = session.waiting.iter().any(|said| said.seq == seq);
+        waits.then_some(Place::Waiting)
+    }
+}
+
+/// Who looks after what is part of no turn yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// Nobody before the next start.
+    NextRun,
+    /// A gateway that runs, and what hinders it.
+    Gateway(Option<Hindrance>),
+}
+
+/// How it stands with something that is part of no turn yet, and what it waits for.
+fn pending(event: &Traced, place: Option<Place<'_>>, care: Care) -> (String, Option<String>) {
+    let plain = |outcome: &str, reason: &str| (outcome.to_owned(), Some(reason.to_owned()));
+    let next_start = |outcome: &str| (format!("{outcome}, and for the next start"), None);
+    let finds_out = "waits for what the gateway finds out";
+    let waits = outcome(event);
+    match (place, care) {
+        (Some(Place::Steers(turn)), Care::NextRun) => {
+            (format!("was passed on to turn {turn}, which goes on at the next start"), None)
+        }
+        (Some(Place::Steers(turn)), Care::Gateway(_)) => plain(
+            &format!("was passed on to turn {turn}"),
+            "it is taken into account at the turn's next step",
+        ),
+        (Some(Place::Asked), Care::NextRun) => next_start(finds_out),
+        (Some(Place::Asked), Care::Gateway(_)) => (finds_out.to_owned(), None),
+        (_, Care::NextRun | Care::Gateway(Some(Hindrance::Ending))) => next_start(&waits),
+        (_, Care::Gateway(Some(Hindrance::Account))) => {
+            plain("waits for its account", "the account was taken out")
+        }
+        // They are asked before anything is fetched.
+        (_, Care::Gateway(_)) if is_asked_about(&event.inbound) => (waits.into_owned(), None),
+        (_, Care::Gateway(Some(Hindrance::Files))) => {
+            plain("waits for its files", "they are fetched before it is read")
+        }
+        (_, Care::Gateway(Some(Hindrance::Recording))) => {
+            plain("waits for its recording", "it is written down before it is read")
+        }
+        (_, Care::Gateway(Some(Hindrance::Surroundings))) => {
+            plain(&waits, "its platform is asked what surrounds it")
+        }
+        (_, Care::Gateway(None)) => (waits.into_owned(), None),
     }
 }
 
@@ -402,7 +490,12 @@ fn timeline(
     for AuditRow { at, audited: Audited { actor, deed, detail, .. }, .. } in &event.approvals {
         moments.push(moment(*at, format!("{} by {actor}: {detail}", approval(*deed))));
     }
-    moments.extend(event.entries.iter().map(|recorded| moment(recorded.entry.at, step(recorded))));
+    moments.extend(
+        event
+            .entries
+            .iter()
+            .map(|recorded| moment(recorded.entry.at, step(recorded, &event.state))),
+    );
     let resumed = event.entries.iter().filter_map(|recorded| recorded.entry.resumed);
     moments.extend(resumed.map(|at| moment(at, RESUMED.into())));
     if let Some((session, hand)) = unfinished.and_then(|session| Some((session, session.hand()?))) {
@@ -462,7 +555,7 @@ const LEFT: &str = "left by an end of the gateway";
 const RESUMED: &str = "taken up again";
 
 /// What an entry stands for, without its words.
-fn step(recorded: &Recorded) -> String {
+fn step(recorded: &Recorded, state: &JournalState) -> String {
     match &recorded.entry.body {
         EntryBody::Said { .. } => match &recorded.entry.turn {
             Some(turn) => format!("taken into turn {turn}"),
@@ -492,6 +585,9 @@ fn step(recorded: &Recorded) -> String {
                 format!("somebody was asked to approve it, as {sent}")
             }
             (_, Some(because)) => format!("the gateway answered as {sent}: {}", sentence(because)),
+            (Some(About::Row(_)), None) if matches!(state, JournalState::Bound(_)) => {
+                format!("something was said about it as {sent}")
+            }
             (_, None) => format!("the gateway answered as {sent}"),
         },
         EntryBody::Summary { .. } => "the conversation was summed up".into(),
@@ -598,6 +694,7 @@ fn unwritten(glimpse: &Glimpse, all: &[Glimpse]) -> api::Decision {
         hooks: Vec::new(),
         parts: Vec::new(),
         text: None,
+        rewritten_by: None,
     }
 }
 
@@ -634,6 +731,7 @@ fn unanswered(kept: &Unanswered) -> api::Decision {
         hooks: Vec::new(),
         parts: Vec::new(),
         text: None,
+        rewritten_by: None,
     }
 }
 
@@ -643,10 +741,11 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
     use talaria_model::{
-        Address, CallId, Chat, ChatKind, Cost, Entry, OutboundId, Question, Sender, SenderId, Seq,
-        SessionId, Source, TurnId, Usage,
+        Address, CallId, Chat, ChatKind, Cost, Entry, Message, OutboundId, Question, Sender,
+        SenderId, SessionId, Source, Usage,
     };
     use talaria_session::{Rules, Scope, SessionKey, TurnInHand};
+    use talaria_store::{Delivered, MemoryStore};
 
     fn inbound() -> Inbound {
         let chat = Chat { id: ChatId::literal("c"), kind: ChatKind::Dm };
@@ -794,13 +893,13 @@ mod tests {
         let why = Some("its sender said something else before it was answered");
         let half = because(Because::Interrupted, broken("Half", Some(sent(1))));
         assert_eq!(
-            step(&half),
+            step(&half, &JournalState::Bound(turn(1))),
             "the model began to answer as s/1.0: its sender said something else before it was answered"
         );
         check_over(&traced(vec![half], &[(1, ParcelState::Delivered)]), "was interrupted", why);
         let nothing = because(Because::Interrupted, broken("", None));
         assert_eq!(
-            step(&nothing),
+            step(&nothing, &JournalState::Bound(turn(1))),
             "the model had said nothing: its sender said something else before it was answered"
         );
         check_over(&traced(vec![nothing], &[]), "was interrupted", why);
@@ -835,10 +934,126 @@ mod tests {
         let waits = entry(None, noticed(sent(1)));
         let waits = Recorded { entry: Entry { about, ..waits.entry }, ..waits };
         let silence = entry(Some(turn(1)), answered("NO_REPLY", None, Extent::Whole));
-        assert_eq!(step(&silence), "the model chose to say nothing");
+        let bound = JournalState::Bound(turn(1));
+        assert_eq!(step(&silence, &bound), "the model chose to say nothing");
+        assert_eq!(step(&waits, &bound), "something was said about it as s/1.0");
+        assert_eq!(step(&waits, &JournalState::Handled), "the gateway answered as s/1.0");
         let event = traced(vec![waits, silence], &[(1, ParcelState::Delivered)]);
         let why = Some("the model chose to say nothing");
         check_over(&event, "its turn ended without an answer", why);
+    }
+
+    type Told<'a> = (&'a str, Option<&'a str>);
+
+    #[tokio::test]
+    async fn what_a_hook_wrote_is_not_passed_off_as_what_was_said() {
+        let store = MemoryStore::new();
+        let by = |by: &str, what| Intervention { by: by.into(), what };
+        let message = Message {
+            text: "Please help.".into(),
+            interventions: vec![
+                by("censor", Intervened::Rewrote),
+                by("clerk", Intervened::Rewrote),
+                by("guard", Intervened::Allowed),
+            ],
+            ..Message::default()
+        };
+        let inbound = Inbound { kind: InboundKind::Said(message), ..inbound() };
+        let key = SessionKey::of(&inbound, Scope::default());
+        let delivered = Delivered {
+            account: inbound.to.account.clone(),
+            events: vec![(key, inbound, JournalState::Unread)],
+            cursor: None,
+            at: Timestamp::default(),
+        };
+        store.admit(delivered).await.expect("admits");
+        let ask = async |words| {
+            let told = why(&store, None, "e", words).await.expect("it is known");
+            <[api::Decision; 1]>::try_from(told.decisions).expect("one")
+        };
+        let [told] = ask(Words::Shown).await;
+        assert_eq!(told.outcome, "waits to be read, and for the next start");
+        assert_eq!(told.text.as_deref(), Some("Please help."));
+        assert_eq!(told.rewritten_by.as_deref(), Some("clerk"), "the last one wrote it");
+        let [told] = ask(Words::Hidden).await;
+        assert_eq!((told.text, told.rewritten_by), (None, None));
+    }
+
+    #[track_caller]
+    fn check_pending(state: JournalState, place: Option<Place<'_>>, care: Care, told: Told<'_>) {
+        let event = Traced { state, ..traced(Vec::new(), &[]) };
+        let (outcome, reason) = pending(&event, place, care);
+        assert_eq!((outcome.as_str(), reason.as_deref()), told, "{place:?} {care:?}");
+    }
+
+    #[test]
+    fn what_is_part_of_no_turn_waits_for_what_keeps_it() {
+        let hindered = |by| Care::Gateway(Some(by));
+        let (out, ending) = (hindered(Hindrance::Account), hindered(Hindrance::Ending));
+        let account = ("waits for its account", Some("the account was taken out"));
+        let files = ("waits for its files", Some("they are fetched before it is read"));
+        let recording = ("waits for its recording", Some("it is written down before it is read"));
+        for (care, told) in [
+            (Care::Gateway(None), ("waits to be read", None)),
+            (Care::NextRun, ("waits to be read, and for the next start", None)),
+            (out, account),
+            (hindered(Hindrance::Files), files),
+            (hindered(Hindrance::Recording), recording),
+        ] {
+            check_pending(JournalState::Unread, None, care, told);
+        }
+        let next = ("waits for its turn, and for the next start", None);
+        for (care, told) in [
+            (Care::Gateway(None), ("waits for its turn", None)),
+            (out, account),
+            (ending, next),
+            (Care::NextRun, next),
+        ] {
+            check_pending(JournalState::Taken, Some(Place::Waiting), care, told);
+        }
+    }
+
+    #[test]
+    fn what_steers_or_asks_does_not_wait_for_its_turn() {
+        let turn = turn(3);
+        let (steers, runs) = (Place::Steers(&turn), Care::Gateway(None));
+        let soon = Some("it is taken into account at the turn's next step");
+        let later = "was passed on to turn s/3, which goes on at the next start";
+        let next = "waits for what the gateway finds out, and for the next start";
+        for (place, care, told) in [
+            (steers, runs, ("was passed on to turn s/3", soon)),
+            (steers, Care::NextRun, (later, None)),
+            (Place::Asked, runs, ("waits for what the gateway finds out", None)),
+            (Place::Asked, Care::NextRun, (next, None)),
+        ] {
+            check_pending(JournalState::Taken, Some(place), care, told);
+        }
+    }
+
+    #[test]
+    fn a_session_knows_where_it_has_what_it_has_taken() {
+        let said = |seq: u64| {
+            let Inbound { from, to, .. } = inbound();
+            let said = json!({"seq": seq, "from": from, "to": to, "message": {"text": "hi"}});
+            serde_json::from_value(said).expect("something said")
+        };
+        let mut session =
+            session(|hand| Phase::Thinking(TurnInHand { steers: vec![said(2)], ..hand }));
+        session.waiting.push_back(said(3));
+        let asked = json!({
+            "seq": 4, "from": inbound().from, "to": inbound().to, "request": "reload", "expires": 0,
+        });
+        session.asked.push(serde_json::from_value(asked).expect("a request"));
+        let turn = session.hand().expect("a turn").turn.clone();
+        for (seq, expected) in [
+            (1, None),
+            (2, Some(Place::Steers(&turn))),
+            (3, Some(Place::Waiting)),
+            (4, Some(Place::Asked)),
+        ] {
+            assert_eq!(place(Some(&session), Seq(seq)), expected, "{seq}");
+        }
+        assert_eq!(place(None, Seq(3)), None);
     }
 
     #[test]

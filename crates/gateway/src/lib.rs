@@ -28,6 +28,7 @@ mod fetching;
 mod files;
 mod glimpses;
 mod hearing;
+mod hindrance;
 mod intake;
 mod lane;
 mod lanes;
@@ -67,10 +68,10 @@ use std::time::Duration;
 
 use talaria_agent::{Agent, Privacy};
 use talaria_clock::Clock;
-use talaria_model::{AccountId, ChatKind, SessionId, Timestamp, TurnId};
+use talaria_model::{AccountId, ChatKind, Inbound, SessionId, Timestamp, TurnId};
 use talaria_platform::{Account, FileStore};
 use talaria_session::{Access, Ended, Event, Gate, PairWish, Pause, Rules, Scope, SessionKey};
-use talaria_store::{Clue, Store, StoreError};
+use talaria_store::{Clue, JournalState, Store, StoreError};
 
 use crate::shared::Shared;
 
@@ -84,6 +85,7 @@ pub use expiry::Finalizer;
 pub use files::DiskFiles;
 pub use glimpses::{Glimpse, MISDIRECTED, Unwritten};
 pub use hearing::{Ears, Listens};
+pub use hindrance::Hindrance;
 pub use manner::{Manner, Replies, Streaming, Transport};
 pub use menu::menu;
 pub use pairing::{Entropy, PairError, Paired, carry_out};
@@ -378,6 +380,11 @@ impl Gateway {
     /// How it stands with a turn of an account that is in hand and waits for no person.
     pub fn standing(&self, turn: &TurnId, account: &AccountId) -> Standing {
         turns::standing(&self.shared, turn, account)
+    }
+
+    /// What keeps an event in this state from being read, or from its turn.
+    pub fn hindrance(&self, inbound: &Inbound, state: &JournalState) -> Option<Hindrance> {
+        hindrance::hindrance(&self.shared, inbound, state)
     }
 
     /// Ends. No turn begins any more, turns in hand get some time to finish, and what is not finished then

@@ -386,8 +386,14 @@ pub(crate) fn queues(conn: &Connection) -> Read<Queues> {
     };
     let unread = "SELECT count(*), min(at) FROM journal INDEXED BY journal_unread WHERE state = 0";
     let unread = one(conn, unread, [], |row| waits(row, 0))?;
-    let taken = "SELECT count(*), min(at) FROM journal INDEXED BY journal_taken WHERE state = 1";
-    let taken = one(conn, taken, [], |row| waits(row, 0))?;
+    // Whether something that was taken waits behind a turn is known to its session alone.
+    let waiting = "SELECT count(*), min(j.at) FROM (
+             SELECT DISTINCT conversation FROM journal INDEXED BY journal_taken WHERE state = 1) t
+         CROSS JOIN session s ON s.conversation = t.conversation
+         CROSS JOIN json_each(s.session, '$.waiting') w
+         CROSS JOIN journal j ON j.seq = w.value ->> '$.seq'
+             AND j.conversation = s.conversation AND j.state = 1";
+    let waiting = one(conn, waiting, [], |row| waits(row, 0))?;
     let open = "SELECT stage, doubt, plain, max(attempts), max(not_before), max(shown), max(anew),
              count(*), min(at)
          FROM outbox INDEXED BY outbox_open WHERE open = 1 GROUP BY stage, doubt, plain";
@@ -397,7 +403,7 @@ pub(crate) fn queues(conn: &Connection) -> Read<Queues> {
         let queue = outbox.entry(state).or_default();
         *queue = queue.and(waiting);
     }
-    Ok(Queues { unread, taken, outbox })
+    Ok(Queues { unread, waiting, outbox })
 }
 
 /// The row of a conversation.

@@ -752,13 +752,18 @@ impl Store for MemoryStore {
             let rows = kept.journal.values().filter(|row| row.state == state);
             rows.map(|row| waits(row.at)).fold(Queue::default(), Queue::and)
         };
-        let (unread, taken) = (in_state(JournalState::Unread), in_state(JournalState::Taken));
+        let unread = in_state(JournalState::Unread);
+        let behind = kept.sessions.iter().flat_map(|(key, session)| {
+            let rows = session.waiting.iter().filter_map(|said| kept.journal.get(&said.seq.0));
+            rows.filter(move |row| row.key == *key && row.state == JournalState::Taken)
+        });
+        let waiting = behind.map(|row| waits(row.at)).fold(Queue::default(), Queue::and);
         let mut outbox: BTreeMap<ParcelState, Queue> = BTreeMap::new();
         for post in kept.outbox.values().filter(|post| post.progress.is_open()) {
             let queue = outbox.entry(post.progress.state()).or_default();
             *queue = queue.and(waits(post.at));
         }
-        Ok(Queues { unread, taken, outbox })
+        Ok(Queues { unread, waiting, outbox })
     }
 
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError> {

@@ -181,9 +181,9 @@ impl Queue {
 pub struct Queues {
     /// Journal rows that no step has taken.
     pub unread: Queue,
-    /// Journal rows that a session has taken and that are part of no turn: what people wait for behind
-    /// the turn in hand.
-    pub taken: Queue,
+    /// Journal rows that wait behind the turn in hand of their session. What steers that turn, or has to be
+    /// found out, does not.
+    pub waiting: Queue,
     /// Parcels that still have to be delivered, by how far they are, in the order of their states.
     pub outbox: BTreeMap<ParcelState, Queue>,
 }

@@ -89,7 +89,9 @@ fn print(decision: &Decision) -> Result<(), Halt> {
         tell!("    part {id}: {state}{shown}{took}{tries}{reason}");
     }
     if let Some(text) = &decision.text {
-        tell!("    «{text}»");
+        let by = decision.rewritten_by.as_ref();
+        let by = by.map(|hook| format!(", as rewritten by {hook}")).unwrap_or_default();
+        tell!("    «{text}»{by}");
     }
     Ok(())
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::{
-    AccountPlan, AccountState, AccountStatus, PauseError, Probation, Standing, Steward,
+    AccountPlan, AccountState, AccountStatus, Hindrance, PauseError, Probation, Standing, Steward,
 };
 use talaria_model::{AccountId, Address, Capabilities, Ids, SenderId, TextLimit, Timestamp};
 use talaria_platform::{ConnectError, LinkError, Proof, SendError};
 use talaria_session::{Access, Busy, Pause, Person, Strangers};
-use talaria_store::{MemoryStore, Store};
+use talaria_store::{Clue, JournalState, MemoryStore, Store};
 use tokio::sync::Semaphore;
 
 use crate::world::{Conduct, EDITING, Hears, Life, Reach, SIMPLE, Vendor, Verb, World, agent, key};
@@ -786,6 +786,11 @@ async fn taken_out_at_work(life: &Life, begun: &Semaphore, may_end: &Semaphore) 
     let turn = &session.hand().expect("it waits").turn;
     let standing = life.gateway.standing(turn, &life.vendor.account());
     assert_eq!(standing, Standing::WaitsForAccount);
+    let clue = Clue::Chat { account: life.vendor.account(), chat: life.vendor.dm("home").chat.id };
+    let traced = life.disk.trace(&clue, 10).await.unwrap();
+    let unread = traced.iter().find(|event| event.state == JournalState::Unread).unwrap();
+    let hindrance = life.gateway.hindrance(&unread.inbound, &unread.state);
+    assert_eq!(hindrance, Some(Hindrance::Account), "nor is the one read that was not heard");
     assert!(life.vendor.texts("home").is_empty());
 }
 

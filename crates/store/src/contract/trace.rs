@@ -5,11 +5,12 @@ use talaria_model::{
     OutboundId, Sender, SenderId, SessionId, TurnId, Usage,
 };
 use talaria_session::pairing::GuestBook;
+use talaria_session::{Phase, TurnInHand, Waiting};
 
 use super::Harness;
 use super::world::{
-    account, address, admit, admit_as, alice, answer, at, attempt, change, delivered, entry, key,
-    message, post, said, session, settle, settle_at, step,
+    account, address, admit, admit_as, alice, answer, at, attempt, change, delivered, entry, hand,
+    key, message, post, said, session, settle, settle_at, step,
 };
 use crate::{
     AuditDeed, Audited, Clue, Commit, Coverage, Delivered, GuestChange, JournalState, LOOKED_AT,
@@ -390,8 +391,20 @@ pub async fn what_waits_is_told_with_the_age_of_its_oldest(harness: &dyn Harness
     admit_as(&*store, &chat, "2", JournalState::Unread, at(9)).await;
     admit_as(&*store, &chat, "3", JournalState::Handled, at(3)).await;
     let behind = admit_as(&*store, &chat, "4", JournalState::Taken, at(4)).await;
-    admit_as(&*store, &chat, "5", JournalState::Taken, at(5)).await;
-    let state = session(&chat);
+    let last = admit_as(&*store, &chat, "5", JournalState::Taken, at(5)).await;
+    let passed_on = admit_as(&*store, &chat, "6", JournalState::Taken, at(2)).await;
+    let waiting = |seq| Waiting {
+        seq,
+        from: alice(),
+        to: address(&chat),
+        roles: Vec::new(),
+        message: Default::default(),
+        joins: Default::default(),
+    };
+    let mut state = session(&chat);
+    let steers = vec![waiting(passed_on)];
+    state.phase = Phase::Thinking(TurnInHand { steers, ..hand(&state) });
+    state.waiting = [behind, last].map(waiting).into();
     let parts: Vec<Outbound> = (0..4).map(|part| post(&state, 1, part)).collect();
     let commit = Commit { outbox: parts.clone(), ..step(&state) };
     let decided = commit.at;
@@ -403,7 +416,8 @@ pub async fn what_waits_is_told_with_the_age_of_its_oldest(harness: &dyn Harness
     settle(&*store, &parts[2], Settlement::Unsure).await;
     let queues = store.queues().await.expect("reads");
     assert_eq!(queues.unread, Queue { many: 2, oldest: Some(at(7)) });
-    assert_eq!(queues.taken, Queue { many: 2, oldest: Some(at(4)) });
+    let two = Queue { many: 2, oldest: Some(at(4)) };
+    assert_eq!(queues.waiting, two, "what was passed on to a turn waits for none");
     let one = Queue { many: 1, oldest: Some(decided) };
     let outbox: Vec<_> = queues.outbox.into_iter().collect();
     let expected = [ParcelState::Ready, ParcelState::Unsure, ParcelState::Attempting];
@@ -411,8 +425,8 @@ pub async fn what_waits_is_told_with_the_age_of_its_oldest(harness: &dyn Harness
     let turn = TurnId { session: state.id.clone(), number: 1 };
     let journal = vec![change(behind, JournalState::Bound(turn))];
     store.commit(Commit { journal, ..step(&state) }).await.expect("commits");
-    let taken = harness.open().await.queues().await.expect("reads").taken;
-    assert_eq!(taken, Queue { many: 1, oldest: Some(at(5)) }, "the other one has its turn");
+    let waiting = harness.open().await.queues().await.expect("reads").waiting;
+    assert_eq!(waiting, Queue { many: 1, oldest: Some(at(5)) }, "the other one has its turn");
 }
 
 pub async fn what_was_not_answered_is_kept_in_short_and_the_newest_of_each_account(
