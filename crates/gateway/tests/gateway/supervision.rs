@@ -229,17 +229,22 @@ fn what_the_platform_itself_says_of_its_backlog_is_enough() {
     });
 }
 
+/// Somebody is heard, and then only a connection shows that anything is.
+async fn goes_deaf(life: &Life) {
+    life.vendor.say("alice", "home", "before");
+    life.texts("home", 1).await;
+    life.vendor.ends_with(nothing_comes_back());
+    life.until("another connection", |vendor| connections(vendor) == 2).await;
+    life.quiet().await;
+}
+
 #[test]
 fn where_a_sign_of_life_proves_nothing_an_account_counts_as_deaf_until_somebody_is_heard() {
     // One has no sign of life, and the polls of the other come back all the while.
     for hears in [Hears::Requests, Hears::Poll] {
         let (mut world, other) = watched_hearing(hears);
         world.live(async |life| {
-            life.vendor.say("alice", "home", "before");
-            life.texts("home", 1).await;
-            life.vendor.ends_with(nothing_comes_back());
-            life.until("another connection", |vendor| connections(vendor) == 2).await;
-            life.quiet().await;
+            goes_deaf(life).await;
             life.pass_seconds(3 * 60 * 60).await;
             assert!(is_unproven(&life.account()), "{:?}", life.account());
             let told = other.texts("operator");
@@ -281,11 +286,7 @@ fn what_was_deaf_is_not_when_it_is_set_up_in_another_way() {
     let mut world = World::hearing(SIMPLE, Hears::Requests);
     let plan = world.plan(&world.vendor());
     world.live(async |life| {
-        life.vendor.say("alice", "home", "before");
-        life.texts("home", 1).await;
-        life.vendor.ends_with(nothing_comes_back());
-        life.until("another connection", |vendor| connections(vendor) == 2).await;
-        life.quiet().await;
+        goes_deaf(life).await;
         life.gateway.pause(&life.vendor.account(), Pause::Resume, "operator").await.unwrap();
         life.until("another connection", |vendor| connections(vendor) == 3).await;
         life.quiet().await;

@@ -388,7 +388,7 @@ async fn an_address_that_no_request_reaches_is_noticed_by_our_own_posts() {
     let arrival = bench.arrivals.next().await;
     assert!(matches!(arrival, Some(Ok(Arrival::Brought))), "that Slack reaches us is told");
     bench.outgoing.send(&post(to, 2, "is anybody there?")).await.unwrap();
-    clock.ahead.store(140_000, Ordering::Relaxed);
+    clock.ahead.store(105_000, Ordering::Relaxed);
     let spoken = signed(JSON, &said(2, "not yet").to_string(), SECRET, now());
     let routes = bench.routes.clone().unwrap();
     let (heard, (status, _)) = tokio::join!(bench.event(), ask(routes, spoken));
