@@ -331,3 +331,26 @@ async fn what_is_said_later_about_a_message_is_part_of_its_record() {
     assert!(output.contains("the gateway answered as"), "{output}");
     rig.end().await;
 }
+
+#[tokio::test]
+async fn a_message_that_is_answered_with_the_rest_of_what_its_sender_said_is_answered() {
+    let sections = "agent: {busy_input_mode: interrupt, busy_ack_enabled: false}\n";
+    let mut rig = Rig::configured(VendorSettings::default(), &[], sections).await;
+    rig.llm.script(|asked: &Asked| Reply::Says(format!("You said {:?}.", asked.said())));
+    rig.start().await;
+    let home = rig.home.path().to_owned();
+    let mut first = String::new();
+    rig.llm.hold(Hold::BeforeAnswering);
+    rig.vendor.happens("ann", "one", |event| first.clone_from(&event.id));
+    rig.llm.until_requests(1).await;
+    rig.vendor.say_plainly("ann", "two");
+    rig.llm.until_requests(2).await;
+    told(&home, "ann", "→ is being answered").await;
+    let (ended, output) = run(&home, &["why", &first]).await;
+    assert!(ended.success() && output.contains("→ is being answered"), "{output}");
+    rig.llm.hold(Hold::Never);
+    told(&home, "ann", "→ answered\n").await;
+    let (ended, output) = run(&home, &["why", &first]).await;
+    assert!(ended.success() && output.contains("→ answered\n"), "{output}");
+    rig.end().await;
+}
