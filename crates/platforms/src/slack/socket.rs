@@ -395,10 +395,10 @@ impl Listening {
             };
         }
         if events.is_empty() {
-            let is_empty = receipts.is_empty();
+            let shown = if receipts.is_empty() { Arrival::Alive } else { Arrival::Brought };
             let frames = frames(receipts, &Committed(Vec::new()));
             self.acknowledge(Acks { line: number, frames }).await?;
-            return Ok(if is_empty { Arrival::Alive } else { Arrival::Brought });
+            return Ok(shown);
         }
         let (ack, hearing) = (self.ack.clone(), self.hearing.clone());
         let ack = Ack::with(move |committed| {
