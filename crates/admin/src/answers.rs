@@ -8,7 +8,9 @@ use std::time::Duration;
 use futures::stream::{self, Stream};
 use serde::{Deserialize, Serialize};
 use talaria_clock::rfc3339;
-use talaria_model::{AccountId, Cost, EntryBody, FileRef, Grant, SessionId, Timestamp, Usage};
+use talaria_model::{
+    AccountId, Cost, EntryBody, Extent, FileRef, Grant, SessionId, Timestamp, Usage,
+};
 use talaria_session::budget::{Day, Payer, Spent};
 use talaria_session::{ResetReason, Retired, SessionKey};
 use talaria_store::{
@@ -519,6 +521,12 @@ fn entry_of(recorded: Recorded) -> api::Entry {
             (entry.who, entry.name) = (from.id.to_string(), from.name);
             (entry.text, entry.files) = (text, names(files));
             "aside"
+        }
+        EntryBody::Answered { text, sent: None, extent: Extent::BrokenOff, .. }
+            if text.is_empty() =>
+        {
+            entry.who = "agent".into();
+            "interrupted"
         }
         EntryBody::Answered { text, calls, files, .. } => {
             let call = |call: talaria_model::ToolCall| api::Call {

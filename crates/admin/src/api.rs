@@ -385,7 +385,7 @@ pub struct Entry {
     /// What people call the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// `said`, `aside`, `answered`, `returned`, `noticed` or `summary`.
+    /// `said`, `aside`, `answered`, `interrupted`, `returned`, `noticed` or `summary`.
     pub kind: String,
     /// What.
     pub text: String,

@@ -92,30 +92,35 @@ async fn decision(
     glimpses: &[Glimpse],
     words: Words,
 ) -> Result<api::Decision, AnswerError> {
-    let standing = || match (gateway, event.turn()) {
+    let standing = |event: &Traced| match (gateway, event.turn()) {
         (Some(gateway), Some(turn)) => Some(gateway.standing(turn, &event.inbound.to.account)),
         _ => None,
     };
-    let before = standing();
+    let before = standing(event);
     let session = match &event.key {
         Some(key) => store.load(key).await?,
         None => None,
     };
     // Asked on both sides of reading the session: a turn that ended meanwhile worked before, and one that began
     // meanwhile does after.
-    let standing = before.filter(|before| *before == Standing::Works).or_else(standing);
+    let now = before.filter(|before| *before == Standing::Works).or_else(|| standing(event));
     let in_hand = session.as_ref().and_then(|session| session.hand().map(|hand| hand.turn.clone()));
     // A turn that has just ended had not when its row was read, and what was taken may have gone on.
     let has_moved = match (&event.state, event.turn()) {
         (_, Some(turn)) => answers(event).is_empty() && in_hand.as_ref() != Some(turn),
         (JournalState::Taken, None) => place(session.as_ref(), event.seq).is_none(),
+        (JournalState::Unread, None) => in_hand.is_some(),
         _ => false,
     };
     let again = match has_moved {
         true => store.trace(&Clue::Id(event.inbound.id.to_string()), MOST).await?,
         false => Vec::new(),
     };
-    let event = again.iter().find(|again| again.seq == event.seq).unwrap_or(event);
+    let (event, standing) = match again.iter().find(|again| again.seq == event.seq) {
+        Some(again) if again.turn() != event.turn() => (again, standing(again)),
+        Some(again) => (again, now),
+        None => (event, now),
+    };
     let is_in_hand = event.turn().is_some() && event.turn() == in_hand.as_ref();
     let at_work = session.as_ref().filter(|_| is_in_hand);
     let place = place(session.as_ref(), event.seq);

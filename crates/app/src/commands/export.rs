@@ -85,6 +85,7 @@ fn entry_in_markdown(entry: &Entry) -> String {
     let who = entry.name.as_deref().unwrap_or(&entry.who);
     let remark = match (entry.kind.as_str(), &entry.taken_back) {
         (_, Some(at)) => format!(" (taken back {at})"),
+        ("interrupted", None) => " (interrupted before it said anything)".to_owned(),
         ("summary", None) => " (summary of what was said before)".to_owned(),
         _ => String::new(),
     };
@@ -136,6 +137,12 @@ mod tests {
         assert_eq!(
             entry_in_markdown(&entry),
             "\n## agent, 2026-11-15T09:30:00.000Z\n\nLet me look.\n\n*calls search*\n\n````\n{\"q\":\"```\"}\n````\n\n📎 a.png\n"
+        );
+        let (kind, text) = ("interrupted".into(), String::new());
+        let silent = Entry { kind, text, files: Vec::new(), calls: Vec::new(), ..entry };
+        assert_eq!(
+            entry_in_markdown(&silent),
+            "\n## agent, 2026-11-15T09:30:00.000Z (interrupted before it said anything)\n"
         );
     }
 }

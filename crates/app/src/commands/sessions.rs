@@ -319,7 +319,11 @@ fn print_transcript(transcript: &api::Transcript, wall: &Wall) -> Result<(), Hal
         let files = entry.files.iter().map(|file| format!("📎 {file}\n"));
         let more: String = calls.chain(files).collect();
         let text = if entry.text.is_empty() { String::new() } else { format!("{}\n", entry.text) };
-        say!("{} {who}:\n{text}{more}", wall.shows(&entry.at));
+        let remark = match entry.kind.as_str() {
+            "interrupted" => " (interrupted before it said anything)",
+            _ => "",
+        };
+        say!("{} {who}{remark}:\n{text}{more}", wall.shows(&entry.at));
     }
     Ok(())
 }

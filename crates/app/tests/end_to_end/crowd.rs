@@ -127,7 +127,7 @@ async fn stretch(alone: &[Vendor], among: &[Vendor], first: usize) -> (Duration,
 }
 
 /// Two gateways at the same time, so that whatever else the machine does slows both of them down. An
-/// account that panics cannot be planted in the real binary: in `supervision.rs` of the gateway,
+/// account that panics cannot be planted in the real binary: in `supervision` of the gateway,
 /// `ten_accounts_keep_their_pace_while_five_hang_three_flap_and_two_panic` has two of them, in virtual time.
 #[tokio::test]
 async fn ten_accounts_keep_their_pace_beside_ten_that_hang_flap_or_are_not_there() {

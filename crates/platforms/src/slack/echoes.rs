@@ -65,7 +65,7 @@ impl Echoes {
         *self.connection() = Connection { began: Some(now), ..Connection::default() };
     }
 
-    /// Slack brings something, whatever it is.
+    /// Slack brings an event, whatever it is. Commands and presses are told to us by another way of its.
     pub(super) fn brought(&self, now: Mark) {
         self.connection().brought = Some(now);
     }
@@ -82,7 +82,9 @@ impl Echoes {
         if let Some(ts) = Ts::parse(&echo.ts) {
             // A later one proves as much.
             let is_awaited = |one: &mut Awaited| one.chat == echo.chat && one.ts <= ts;
-            self.connection().awaited.take_if(is_awaited);
+            // Held over both: the post may be confirmed at the same moment, and waits for what has come by then.
+            let mut connection = self.connection();
+            connection.awaited.take_if(is_awaited);
             let newest = self.chats.get(&echo.chat, now).map_or(ts, |known| known.max(ts));
             self.chats.put(echo.chat.clone(), newest, now, KEPT);
         }

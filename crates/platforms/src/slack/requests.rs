@@ -155,7 +155,6 @@ async fn receive(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) 
     if claim.verify(&door.secret, &body) == signature::Verdict::Forged {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    door.hearing.kept.echoes.brought(door.hearing.clock.mark());
     door.reached.notify_one();
     let Ok(body) = std::str::from_utf8(&body) else { return door.skip("a request") };
     let kind = text("content-type").unwrap_or_default();
@@ -175,6 +174,7 @@ impl Door {
             let challenge = outer.challenge.unwrap_or_default();
             return ([(header::CONTENT_TYPE, "text/plain")], challenge).into_response();
         }
+        self.hearing.kept.echoes.brought(self.hearing.clock.mark());
         let brought = self.hearing.event(body).await;
         self.pass_on(brought, None).await
     }

@@ -431,11 +431,13 @@ impl Listening {
             };
         }
         let Some(id) = envelope.envelope_id else { return Ok(None) };
-        self.hearing.kept.echoes.brought(self.hearing.clock.mark());
         let payload = envelope.payload.map(|payload| payload.get()).unwrap_or("null");
         let mut answer = Answer::None;
         let brought = match envelope.kind.as_str() {
-            "events_api" => self.hearing.event(payload).await,
+            "events_api" => {
+                self.hearing.kept.echoes.brought(self.hearing.clock.mark());
+                self.hearing.event(payload).await
+            }
             "slash_commands" => match serde_json::from_str::<SlashCommand>(payload) {
                 Ok(command) => {
                     if envelope.accepts_response_payload {

@@ -124,7 +124,7 @@ impl Step<'_> {
             excused: false,
             task,
         };
-        let again = before.as_ref().map(|before| About::Again(before.turn.clone()));
+        let mut again = before.as_ref().map(|before| About::Again(before.turn.clone()));
         if let Some(before) = before {
             hand.seqs.splice(..0, before.seqs);
             hand.answers = before.answers.or(hand.answers);
@@ -150,9 +150,9 @@ impl Step<'_> {
         }
         for said in group {
             self.bind(said, &turn, &std::mem::take(&mut notes));
-        }
-        if let Some(again) = again {
-            self.concerning(again);
+            if let Some(again) = again.take() {
+                self.concerning(again);
+            }
         }
         self.effects.push(start(self.session, &hand, hand.deadline));
         self.session.phase = Phase::Thinking(hand);

@@ -206,7 +206,7 @@ struct Read {
 
 impl Read {
     fn of(prompt: &Prompt) -> Self {
-        let is_answer = |message: &PromptMessage| matches!(message, PromptMessage::Assistant { calls, .. } if calls.is_empty());
+        let is_answer = |message: &PromptMessage| matches!(message, PromptMessage::Assistant { calls, text, .. } if calls.is_empty() && !text.is_empty());
         let from = prompt.messages.iter().rposition(is_answer).map_or(0, |place| place + 1);
         let mut read = Self { said: vec![], called: vec![], results: vec![], tokens: vec![] };
         let mut whole = String::new();
