@@ -80,7 +80,7 @@ fn row(conn: &Connection, seq: i64) -> Read<Option<Traced>> {
     if traced.key.is_some() {
         let first = position_at(conn, traced.at)?;
         let page = |behind: Option<u64>| {
-            let from = behind.map_or(first, |behind| i64::try_from(behind).unwrap_or(i64::MAX) + 1);
+            let from = behind.map_or(first, |behind| i64::try_from(behind + 1).unwrap_or(i64::MAX));
             since(conn, conversation, from)
         };
         let Trail { behind, entries, coverage } =

@@ -73,6 +73,7 @@ pub(crate) async fn carry(
     account.reads_from(library);
     account.speaks_through(Some(outgoing));
     account.becomes(AccountState::Connected, shared.clock.now());
+    supervise::connects(shared, account);
     account.was_tried();
     match incoming {
         Incoming::Stream(arrivals) => {
@@ -112,7 +113,6 @@ async fn listen(
     if pulse == Pulse::Unknown {
         supervise::present(shared, account).await;
     }
-    supervise::connects(shared, account);
     let mut doubt = pin!(supervise::doubt(shared, account));
     // For how long the platform has given no sign, without the time that we took to store something.
     let mut quiet = Duration::ZERO;
