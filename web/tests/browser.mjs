@@ -1,6 +1,6 @@
 // The web chat in a real browser, against a running gateway that answers with the demo model.
 //
-//   TALARIA_WEB_URL          the login link the gateway printed: http://127.0.0.1:PORT/#login=TOKEN
+//   TALARIA_WEB_URL          a login link, as `talaria open` prints it: http://127.0.0.1:PORT/#login=TOKEN
 //   TALARIA_RESTART_COMMAND  kills the gateway with SIGKILL and starts it again on the same home and port
 //   TALARIA_BRIDGE_PORT      where the account `bridge` (loopback) expects the program behind it
 //   TALARIA_SCREENSHOTS      a folder for screenshots

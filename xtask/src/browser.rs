@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::stage::{Stage, free_port, wait_for};
+use crate::stage::{Stage, free_port};
 use crate::{installed, shell};
 
 pub(crate) fn run(root: &Path, binary: &Path) -> Result<()> {
@@ -26,17 +26,13 @@ pub(crate) fn run(root: &Path, binary: &Path) -> Result<()> {
     let stage = Stage::new(binary, &config)?;
     let restart = restart_script(&stage)?;
     shell::run(&mut Command::new(&restart))?;
-    let printed = stage.path().join("printed");
-    let link = wait_for("the login link", || {
-        let text = fs::read_to_string(&printed).ok()?;
-        text.split_whitespace().find(|word| word.contains("#login=")).map(str::to_owned)
-    })?;
+    let link = shell::read(&mut stage.talaria(&["open"]))?;
     let screenshots = installed::tools(root).join("screenshots");
     let tested = shell::run(
         Command::new("npm")
             .current_dir(&web)
             .args(["run", "--silent", "test:browser"])
-            .env("TALARIA_WEB_URL", link)
+            .env("TALARIA_WEB_URL", link.trim())
             .env("TALARIA_RESTART_COMMAND", &restart)
             .env("TALARIA_BRIDGE_PORT", bridge.to_string())
             .env("TALARIA_SCREENSHOTS", &screenshots),

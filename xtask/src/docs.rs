@@ -173,7 +173,7 @@ changes:
 | on `accounts.<name>.allow`; in direct chats on `allow_from`, elsewhere on `group_allow_from` | on the list |
 | has a role that the account names | on the list |
 | on `access.allow` | on the list |
-| was let in by pairing: in direct chats, or everywhere if the operator said so | a paired guest |
+| was let in by pairing: in direct chats, or everywhere if whoever let them in said so | a paired guest |
 | everybody is let in: `allow_everyone` of the account or of `access` | a guest |
 | none of these | a stranger |
 
@@ -190,7 +190,8 @@ nothing but what you have written into the configuration, so any administrator m
 
 A stranger who writes in a direct chat is ignored, or gets one answer with a pairing code, as
 `unauthorized_dm_behavior` says. In chats of several people, strangers are met with silence. Who asks is let in
-with `talaria pair`, with `/pair`, or under *People* on the web page ([Web chat](platforms/web.md)). Whoever was
+with `talaria pair`, with `/pair`, or under *People* on the web page ([Web chat](platforms/web.md)). An
+administrator lets people in only where they are an administrator themselves: `everywhere` is for whoever is one in chats of several people, too. Whoever was
 given a code by an administrator says it and nothing else, in one piece (`ABCDEFGH`) or with a dash in its middle (`ABCD-EFGH`), in
 letters of any size; everything else is a greeting and no guess.
 

@@ -7,7 +7,9 @@ use anyhow::{Context, Result, bail};
 
 /// The folder of the workspace.
 pub(crate) fn root() -> Result<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Of the checkout that this runs in, also where another one has built it into the same folder.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     Ok(here.parent().context("xtask lies in the workspace")?.to_owned())
 }
 

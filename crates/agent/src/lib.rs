@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod approval;
+mod bounds;
 mod budget;
 mod builtin;
 mod compress;
@@ -23,6 +24,7 @@ mod tool;
 pub mod tools;
 mod voice;
 
+pub use bounds::{Bounds, Fence};
 pub use budget::{Automatic, Budget};
 pub use builtin::{BuiltIn, Settings};
 pub use contract::{

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use talaria_model::{CallId, Entry, EntryBody, FileRef, Shown, TurnId};
+use talaria_model::{CallId, Entry, EntryBody, FileRef, Owner, Shown, TurnId};
 
 use crate::prefix::{Conversation, Seen};
 use crate::{Attachments, History, Part, PromptMessage};
@@ -20,6 +20,12 @@ pub(crate) const PICTURE_SIZE: usize = 5000;
 
 /// What a model is told about a call that a restart cut off.
 const INTERRUPTED: &str = "This call was interrupted and gave no result.";
+
+/// What the model is told of files that are not of whoever said what they came with.
+const OF_WHOM_IT_ANSWERS: &str =
+    "[[The next file came with the message that this one answers, and is its author's]]";
+const OF_WHAT_IT_SHOWS: &str =
+    "[[The next file came with another message, which this one shows, and is its author's]]";
 
 /// Whether a model can look at pictures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,7 +54,7 @@ impl Conversation {
                 self.close(&[]);
                 let mut parts = Vec::with_capacity(files.len() + 1);
                 for file in files {
-                    parts.push(part(file, sight, attachments).await);
+                    parts.extend(parts_of(file, sight, attachments).await);
                 }
                 parts.push(Part::Text(heard.as_ref().unwrap_or(text).clone()));
                 self.messages.push(PromptMessage::User(parts));
@@ -127,6 +133,21 @@ pub(crate) fn split<'a, 'b>(
         entry.turn.as_ref() == Some(turn) && !matches!(entry.body, EntryBody::Summary { .. })
     };
     entries.split_at(entries.iter().position(is_ours).unwrap_or(entries.len()))
+}
+
+/// A file that came with something said, and in front of it that it is not of whoever said that.
+pub(crate) async fn parts_of(
+    file: &FileRef,
+    sight: Sight,
+    attachments: &dyn Attachments,
+) -> impl Iterator<Item = Part> {
+    let whose = match file.owner {
+        Owner::Sender => None,
+        Owner::Answered => Some(OF_WHOM_IT_ANSWERS),
+        Owner::Shown => Some(OF_WHAT_IT_SHOWS),
+    };
+    let whose = whose.map(|whose| Part::Text(whose.to_owned()));
+    whose.into_iter().chain([part(file, sight, attachments).await])
 }
 
 /// A file as the model sees it: the text, the picture, or at least its name.

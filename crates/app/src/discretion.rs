@@ -12,8 +12,11 @@ use talaria_agent::{
     ToolSpec, Turn,
 };
 use talaria_config::Loaded;
-use talaria_model::{AgentEvent, CallId, Failure, Redactor};
+use talaria_model::{AgentEvent, CallId, Failure, FileRef, Question, Redactor, ToolCall, Unasked};
 use tokio::sync::watch;
+
+/// Stands for a tool whose name is not to be said.
+const UNNAMED: &str = "hidden";
 
 /// Knows the secrets that are in use. One that was replaced stays one.
 #[derive(Default)]
@@ -36,6 +39,12 @@ impl Discretion {
     /// A text without secrets.
     pub(crate) fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone().clean(text)
+    }
+
+    /// The beginning of a text, without secrets and without the beginning of one at its end.
+    pub(crate) fn clean_so_far(&self, text: &str) -> String {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        known.clean_so_far(text).into_owned()
     }
 
     fn mend(&self, text: &mut String) {
@@ -80,6 +89,24 @@ impl Discretion {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
+    }
+
+    /// Mends the name of a tool that the model made up. A provider is told it again, and takes no name with
+    /// anything but letters, digits and lines in it.
+    fn mend_tool(&self, name: &mut String) {
+        if *self.clean(name) != **name {
+            *name = UNNAMED.to_owned();
+        }
+    }
+
+    fn mend_unasked(&self, unasked: &mut Option<Box<Unasked>>) {
+        if let Some(unasked) = unasked {
+            self.mend_tool(&mut unasked.tool);
+        }
+    }
+
+    fn mend_names(&self, files: &mut [FileRef]) {
+        files.iter_mut().for_each(|file| self.mend(&mut file.name));
     }
 
     /// Forgets thoughts with a secret in them. A provider wants them as it wrote them or not at all.
@@ -214,29 +241,45 @@ impl Listening {
 
 fn mend(event: &mut AgentEvent, discretion: &Discretion) {
     match event {
-        AgentEvent::Stepped { text, calls, reasoning, .. } => {
+        AgentEvent::Stepped { text, files, calls, reasoning, usage: _, cost: _ } => {
             discretion.mend(text);
-            calls.iter_mut().for_each(|call| discretion.mend_json(&mut call.arguments));
+            discretion.mend_names(files);
+            for ToolCall { id: _, tool, arguments } in calls {
+                discretion.mend_tool(tool);
+                discretion.mend_json(arguments);
+            }
             discretion.drop_tainted(reasoning);
         }
-        AgentEvent::Finished { text, reasoning, .. } => {
+        AgentEvent::Finished { text, files, reasoning, usage: _, cost: _ } => {
             discretion.mend(text);
+            discretion.mend_names(files);
             discretion.drop_tainted(reasoning);
         }
-        AgentEvent::Compressed { text, .. } => discretion.mend(text),
-        AgentEvent::Called { output, sends, .. } => {
+        AgentEvent::Compressed { after: _, upto: _, text, usage: _, cost: _ } => {
+            discretion.mend(text);
+        }
+        AgentEvent::Called { call: _, output, files, sends, failed: _, refused } => {
+            discretion.mend_unasked(refused);
             discretion.mend(output);
+            discretion.mend_names(files);
             sends.iter_mut().for_each(|sending| discretion.mend(&mut sending.text));
         }
-        AgentEvent::NotCompressed { why, .. } => discretion.mend(why),
-        AgentEvent::Failed { failure, said, .. } => {
+        AgentEvent::NotCompressed { why, usage: _, cost: _ } => discretion.mend(why),
+        AgentEvent::Failed { failure, said, usage: _, cost: _ } => {
             discretion.mend(said);
             if let Failure::Model(reason) = failure {
                 discretion.mend(reason);
             }
         }
-        AgentEvent::Asked(question) => discretion.mend(&mut question.text),
-        AgentEvent::Calling { .. } | AgentEvent::Took { .. } | AgentEvent::Working(_) => {}
+        AgentEvent::Asked(Question { call: _, text, choices, approval }) => {
+            discretion.mend(text);
+            // Those of an approval are ours and say the same to everybody.
+            if approval.is_none() {
+                choices.iter_mut().for_each(|choice| discretion.mend(&mut choice.label));
+            }
+        }
+        AgentEvent::Calling { call: _, unasked } => discretion.mend_unasked(unasked),
+        AgentEvent::Took { .. } | AgentEvent::Working(_) => {}
     }
 }
 
@@ -246,8 +289,9 @@ mod tests {
     use talaria_agent::{Danger, Elsewhere, Reads, Wraps};
     use talaria_config::{Sources, load};
     use talaria_model::{
-        AccountId, Address, Chat, ChatId, ChatKind, Cost, Sender, SenderId, Sending, SessionId,
-        ToolCall, TurnId, Usage,
+        AccountId, Address, Approval, Approver, Chat, ChatId, ChatKind, Choice, ChoiceId, Cost,
+        Digest, EarlierYes, FileId, Lasting, Sender, SenderId, Sending, Seq, SessionId, TurnId,
+        Usage, Work,
     };
 
     const CANARY: &str = "canary-5d41402abc4b2a76";
@@ -260,6 +304,42 @@ mod tests {
         // What is learned later does not make it forget.
         discretion.learn(&load(Sources::default(), talaria_platforms::ALL).unwrap());
         discretion
+    }
+
+    #[test]
+    fn secrets_are_known_as_they_are_sent_and_after_they_were_replaced() {
+        let with = |variables: &[(&str, &str)]| {
+            let sources = variables.iter().fold(Sources::default(), |sources, (name, value)| {
+                sources.with_variable(*name, *value)
+            });
+            load(sources, talaria_platforms::ALL).unwrap()
+        };
+        let before = with(&[
+            ("SLACK_BOT_TOKEN", "xoxb-1-first, xoxb-2-second"),
+            ("SLACK_APP_TOKEN", " xapp-1-app"),
+            ("DISCORD_BOT_TOKEN", " Bot discord.bot.token"),
+            ("TELEGRAM_BOT_TOKEN", "+042:telegram-token"),
+            ("TALARIA_ACCOUNTS__TELEGRAM__PROXY", "environment"),
+            ("ALL_PROXY", "socks5://me:hush-hush@proxy.example:1080"),
+            ("TALARIA_PROVIDERS__OWN__API_KEY_ENV", "OWN_AUTH"),
+            ("OWN_AUTH", "own-key"),
+        ]);
+        let discretion = Discretion::new();
+        discretion.learn(&before);
+        discretion
+            .learn(&with(&[("SLACK_BOT_TOKEN", "xoxb-3-third"), ("SLACK_APP_TOKEN", "xapp-2")]));
+        for secret in [
+            "xoxb-1-first",
+            "xoxb-2-second",
+            "xapp-1-app",
+            "discord.bot.token",
+            "42:telegram-token",
+            "hush-hush",
+            "own-key",
+            "xoxb-3-third",
+        ] {
+            assert_eq!(discretion.clean(&format!("it is {secret}.")), "it is (hidden).");
+        }
     }
 
     fn place() -> Address {
@@ -400,48 +480,137 @@ mod tests {
         assert_eq!(event, before);
     }
 
+    /// Every event there is, with a secret wherever it has words. Each leads to the next, so that one that is
+    /// added has to find its place here.
+    fn leaks() -> impl Iterator<Item = AgentEvent> {
+        let first = AgentEvent::Stepped {
+            text: leak(),
+            files: vec![file()],
+            calls: vec![ToolCall {
+                id: CallId::literal("c1"),
+                tool: CANARY.into(),
+                arguments: format!(r#"{{"question":"{CANARY}"}}"#),
+            }],
+            reasoning: Some(leak()),
+            usage: Usage::default(),
+            cost: Cost::FREE,
+        };
+        std::iter::successors(Some(first), after)
+    }
+
+    fn after(event: &AgentEvent) -> Option<AgentEvent> {
+        let (usage, cost) = (Usage::default(), Cost::FREE);
+        let call = CallId::literal("c1");
+        Some(match event {
+            AgentEvent::Stepped { .. } => AgentEvent::Calling { call, unasked: unasked() },
+            AgentEvent::Calling { .. } => AgentEvent::Called {
+                call,
+                output: leak(),
+                files: vec![file()],
+                sends: vec![Sending { to: place(), text: leak() }],
+                failed: true,
+                refused: unasked(),
+            },
+            AgentEvent::Called { .. } => AgentEvent::Asked(Question {
+                call,
+                text: leak(),
+                choices: vec![Choice { id: ChoiceId::literal("s1/1.c1.1"), label: leak() }],
+                approval: None,
+            }),
+            AgentEvent::Asked(_) => AgentEvent::Took { seqs: vec![Seq(1)] },
+            AgentEvent::Took { .. } => AgentEvent::Working(Work::Compression),
+            AgentEvent::Working(_) => {
+                AgentEvent::Compressed { after: 0, upto: 1, text: leak(), usage, cost }
+            }
+            AgentEvent::Compressed { .. } => AgentEvent::NotCompressed { why: leak(), usage, cost },
+            AgentEvent::NotCompressed { .. } => AgentEvent::Finished {
+                text: leak(),
+                files: vec![file()],
+                reasoning: Some(leak()),
+                usage,
+                cost,
+            },
+            AgentEvent::Finished { .. } => {
+                AgentEvent::Failed { failure: Failure::Model(leak()), said: leak(), usage, cost }
+            }
+            AgentEvent::Failed { .. } => return None,
+        })
+    }
+
+    fn unasked() -> Option<Box<Unasked>> {
+        Some(Box::new(Unasked { tool: CANARY.into(), digest: Digest::new([7; 32]) }))
+    }
+
+    fn leak() -> String {
+        format!("well, {CANARY}!")
+    }
+
+    fn file() -> FileRef {
+        FileRef::new(FileId::literal("f1"), format!("{CANARY}.txt"), "text/plain", 1)
+    }
+
     #[test]
     fn no_event_of_an_agent_has_a_secret_in_its_words() {
         let discretion = discretion();
-        let text = || format!("well, {CANARY}!");
-        let (usage, cost) = (Usage::default(), Cost::FREE);
-        for mut event in [
-            AgentEvent::Stepped {
-                text: text(),
-                files: vec![],
-                calls: vec![],
-                reasoning: Some(text()),
-                usage,
-                cost,
-            },
-            AgentEvent::Called {
-                call: CallId::literal("c1"),
-                output: text(),
-                files: vec![],
-                sends: vec![],
-                failed: true,
-            },
-            AgentEvent::Called {
-                call: CallId::literal("c2"),
-                output: String::new(),
-                files: vec![],
-                sends: vec![Sending { to: place(), text: text() }],
-                failed: false,
-            },
-            AgentEvent::Compressed { after: 0, upto: 1, text: text(), usage, cost },
-            AgentEvent::NotCompressed { why: text(), usage, cost },
-            AgentEvent::Finished {
-                text: text(),
-                files: vec![],
-                reasoning: Some(text()),
-                usage,
-                cost,
-            },
-            AgentEvent::Failed { failure: Failure::Model(text()), said: text(), usage, cost },
-        ] {
+        for mut event in leaks() {
+            let before = format!("{event:?}");
             mend(&mut event, &discretion);
             let shown = format!("{event:?}");
-            assert!(!shown.contains(CANARY) && shown.contains("(hidden)"), "{shown}");
+            assert!(!shown.contains(CANARY), "{shown}");
+            match before.contains(CANARY) {
+                true => assert!(shown.contains(UNNAMED), "{shown}"),
+                false => assert_eq!(shown, before),
+            }
         }
+    }
+
+    #[test]
+    fn what_a_person_chooses_from_is_mended_and_still_the_same_choice() {
+        let discretion = discretion();
+        let ids = [ChoiceId::literal("s1/1.c1.1"), ChoiceId::literal("s1/1.c1.2")];
+        let choice = |id: &ChoiceId, label: String| Choice { id: id.clone(), label };
+        let choices = vec![choice(&ids[0], format!("one {CANARY}")), choice(&ids[1], "two".into())];
+        let asked = Question {
+            call: CallId::literal("c1"),
+            text: "Which?".into(),
+            choices,
+            approval: None,
+        };
+        let mut event = AgentEvent::Asked(asked);
+        mend(&mut event, &discretion);
+        let AgentEvent::Asked(Question { choices, .. }) = event else { panic!("{event:?}") };
+        assert_eq!(
+            choices,
+            [choice(&ids[0], "one (hidden)".into()), choice(&ids[1], "two".into())]
+        );
+    }
+
+    #[test]
+    fn the_choices_of_an_approval_stay_as_they_are() {
+        // A secret that is a word of ours.
+        let yaml = "providers: {p: {api_key: Approve}}";
+        let loaded = load(Sources::default().with_config(yaml), talaria_platforms::ALL).unwrap();
+        let discretion = Discretion::new();
+        discretion.learn(&loaded);
+        let approval = Approval {
+            handle: "ab".repeat(16),
+            digest: Digest::new([7; 32]),
+            tool: "pay".into(),
+            lasting: Lasting::Never,
+            earlier: EarlierYes::CountsNot,
+            approver: Approver::MayBeThere,
+        };
+        let asked = Question {
+            call: CallId::literal("c1"),
+            text: "May I Approve it?".into(),
+            choices: approval.choices(),
+            approval: Some(Box::new(approval)),
+        };
+        let mut event = AgentEvent::Asked(asked.clone());
+        mend(&mut event, &discretion);
+        assert_eq!(
+            event,
+            AgentEvent::Asked(Question { text: "May I (hidden) it?".into(), ..asked })
+        );
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use talaria_agent::tools::{Ask, DemoFile, DemoLaunch, RunProgram, SendMessage, SessionSearch};
 use talaria_agent::{
-    Agent, Attachments, Automatic, Budget, BuiltIn, Models, Prefixes, Recall, Refused, Roots,
-    Settings, Sight, Toolbox,
+    Agent, Attachments, Automatic, Bounds, Budget, BuiltIn, Fence, Models, Prefixes, Recall,
+    Refused, Roots, Settings, Sight, Toolbox,
 };
 use talaria_clock::Clock;
 use talaria_config::{
@@ -169,9 +169,22 @@ pub(crate) struct Equipment {
     pub(crate) prefixes: Arc<Prefixes>,
     /// How many entries of a conversation a turn is given.
     pub(crate) history: usize,
+    /// What it may not do, whoever wants that.
+    pub(crate) fence: Fence,
+    /// What it may run.
+    pub(crate) programs: Arc<NamedPrograms>,
 }
 
-/// The agent that asks these models.
+impl Equipment {
+    /// What the operator lets an agent do is what this says from here on, also in turns that are in hand.
+    pub(crate) fn set_bounds(&self, config: &Config) {
+        let refused = Refused::new(config.approvals.deny.iter().map(String::as_str));
+        self.fence.set(Bounds { refused, roots: roots(&config.files) });
+        self.programs.set(&config.agent.programs);
+    }
+}
+
+/// The agent that asks these models, within the bounds that its equipment has.
 pub(crate) fn agent(
     config: &Config,
     choice: &Choice,
@@ -185,8 +198,8 @@ pub(crate) fn agent(
     if choice.chain.first.wire == Wire::Demo {
         toolbox = toolbox.with(DemoFile::new(equipment.attachments.clone())).with(DemoLaunch);
     }
-    if let Some(programs) = NamedPrograms::new(&config.agent.programs, &equipment.clock) {
-        toolbox = toolbox.with(RunProgram::new(Arc::new(programs)));
+    if !config.agent.programs.is_empty() {
+        toolbox = toolbox.with(RunProgram::new(equipment.programs.clone()));
     }
     let discretion = &equipment.discretion;
     let toolbox =
@@ -196,8 +209,7 @@ pub(crate) fn agent(
         max_steps: config.agent.max_steps,
         turn_limit: config.agent.turn_limit,
         budget: budget(&config.compression, equipment.history),
-        roots: roots(&config.files),
-        refused: Refused::new(config.approvals.deny.iter().map(String::as_str)),
+        fence: equipment.fence.clone(),
     };
     let agent = BuiltIn::new(
         models.usual(),

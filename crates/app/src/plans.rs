@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_config::{
-    AccountSettings, AdminsUnlessNamed, AllowBots, CommandSettings, Config, ReplyToMode,
-    RoomAccess, TransportSetting, UnauthorizedDm,
+    AccountSettings, AdminsUnlessNamed, AllowBots, CommandSettings, Config, ReadBystanders,
+    ReplyToMode, RoomAccess, TransportSetting, UnauthorizedDm,
 };
 use talaria_gateway::{AccountPlan, Manner, Replies, Streaming, Transport};
 use talaria_model::AccountId;
 use talaria_platform::Identity;
 use talaria_session::{
-    Access, Bots, Chatter, Elsewhere, Gate, GroupSessions, Mention, Places, Policy, RoomRules,
-    Scope, Strangers, Surface, ThreadSessions, Threads, Tiers, Unnamed,
+    Access, Bots, Bystanders, Chatter, Elsewhere, Gate, GroupSessions, Mention, Places, Policy,
+    RoomRules, Scope, Strangers, Surface, ThreadSessions, Threads, Tiers, Unnamed,
 };
 
 use crate::exit::Halt;
@@ -168,6 +168,10 @@ pub(crate) fn gate(settings: &AccountSettings) -> Gate {
             true => Chatter::Overheard,
             false => Chatter::Ignored,
         },
+        bystanders: match hearing.bystanders {
+            ReadBystanders::Heard => Bystanders::Heard,
+            ReadBystanders::Everyone => Bystanders::Everyone,
+        },
     }
 }
 
@@ -237,7 +241,7 @@ mod tests {
     }
 
     /// Settings of an account that name nobody but ann and ben, and do not say that everybody is heard.
-    const KEYS: [&str; 28] = [
+    const KEYS: [&str; 29] = [
         "allow: [ann]",
         "allow_from: [ann, ben]",
         "group_allow_from: [ben]",
@@ -260,6 +264,7 @@ mod tests {
         "free_response_chats: [den]",
         "allowed_chats: [den]",
         "observe_unmentioned: true",
+        "bystanders: everyone",
         "allow_bots: all",
         "bot_messages_per_minute: 1000",
         "edited_messages: answer",

@@ -1,10 +1,10 @@
-//! Programs that the agent may run: those that the configuration names, as they were when it was read.
+//! Programs that the agent may run: those that the configuration names at this moment.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use talaria_clock::Clock;
 use talaria_config::{AskBefore, Finding, Loaded, ProgramSettings};
 use talaria_machine::{Identity, doubt, is_program, replaceable_in};
 
+use crate::discretion::Discretion;
 use crate::quick::{self, Job};
 
 /// How much of what a program prints is passed on, in bytes.
@@ -71,19 +72,28 @@ const WRAPPERS: [&str; 47] = [
     "zsh",
 ];
 
-/// The programs of a configuration.
+/// The programs of the configuration that applies. One value for every agent: a program that is taken out
+/// is not run by a turn that is in hand either, whatever was approved before.
 pub(crate) struct NamedPrograms {
-    known: BTreeMap<String, ProgramSettings>,
+    named: RwLock<BTreeMap<String, ProgramSettings>>,
     clock: Arc<dyn Clock>,
+    discretion: Arc<Discretion>,
 }
 
 impl NamedPrograms {
-    /// None where no program is named.
-    pub(crate) fn new(
-        known: &BTreeMap<String, ProgramSettings>,
-        clock: &Arc<dyn Clock>,
-    ) -> Option<Self> {
-        (!known.is_empty()).then(|| Self { known: known.clone(), clock: clock.clone() })
+    /// None, until some are named.
+    pub(crate) fn new(clock: &Arc<dyn Clock>, discretion: &Arc<Discretion>) -> Self {
+        let (clock, discretion) = (clock.clone(), discretion.clone());
+        Self { named: RwLock::default(), clock, discretion }
+    }
+
+    /// These are the programs from here on.
+    pub(crate) fn set(&self, named: &BTreeMap<String, ProgramSettings>) {
+        *self.named.write().unwrap_or_else(PoisonError::into_inner) = named.clone();
+    }
+
+    fn named(&self) -> RwLockReadGuard<'_, BTreeMap<String, ProgramSettings>> {
+        self.named.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,12 +107,13 @@ impl Programs for NamedPrograms {
                 false => format!("{} (takes no arguments)", settings.about),
             },
         };
-        self.known.iter().map(told).collect()
+        self.named().iter().map(told).collect()
     }
 
     fn order(&self, name: &str, more: Vec<String>) -> Result<Order, String> {
-        let Some(settings) = self.known.get(name) else {
-            let known: Vec<_> = self.known.keys().map(String::as_str).collect();
+        let named = self.named();
+        let Some(settings) = named.get(name) else {
+            let known: Vec<_> = named.keys().map(String::as_str).collect();
             return Err(format!("there is no program {name:?}; there are {}", known.join(", ")));
         };
         if !settings.free_arguments && !more.is_empty() {
@@ -126,10 +137,16 @@ impl Programs for NamedPrograms {
     }
 
     async fn run(&self, order: Order) -> Result<String, String> {
-        let limit = self.known.get(&order.name).map_or(Duration::ZERO, |settings| settings.limit);
+        let limit = self.named().get(&order.name).map_or(Duration::ZERO, |settings| settings.limit);
         let mut words = vec![order.program];
         words.extend(order.arguments);
-        let job = Job { words: &words, limit, most_shown: MOST_PRINTED, folder: Some("/") };
+        let job = Job {
+            words: &words,
+            limit,
+            most_shown: MOST_PRINTED,
+            folder: Some("/"),
+            discretion: &self.discretion,
+        };
         quick::run(&job, self.clock.as_ref()).await
     }
 }
@@ -244,7 +261,10 @@ mod tests {
 
     fn programs(settings: ProgramSettings) -> NamedPrograms {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        NamedPrograms::new(&BTreeMap::from([("it".to_owned(), settings)]), &clock).unwrap()
+        let known = BTreeMap::from([("it".to_owned(), settings)]);
+        let programs = NamedPrograms::new(&clock, &Discretion::new());
+        programs.set(&known);
+        programs
     }
 
     #[tokio::test]
@@ -278,6 +298,15 @@ mod tests {
         assert_eq!(order.arguments, ["first"]);
         assert_eq!(order.asks, AsksFirst::Yes);
         assert_eq!(order.wraps, Wraps::Nothing);
+    }
+
+    #[test]
+    fn a_program_that_is_taken_out_is_known_to_nobody() {
+        let (_folder, path) = script("true");
+        let programs = programs(settings(&path));
+        assert!(programs.order("it", Vec::new()).is_ok());
+        programs.set(&BTreeMap::new());
+        assert!(programs.order("it", Vec::new()).is_err() && programs.known().is_empty());
     }
 
     #[test]

@@ -10,6 +10,8 @@ use talaria_machine::{Output, Started, environment, output};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
+use crate::discretion::Discretion;
+
 /// How long a program may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
@@ -17,6 +19,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 const MOST_SHOWN: usize = 8 * 1024;
 
 /// A program to run.
+#[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
     /// The program and its arguments.
     pub(crate) words: &'a [String],
@@ -26,12 +29,14 @@ pub(crate) struct Job<'a> {
     pub(crate) most_shown: usize,
     /// Where it runs; where we do, if that is not said.
     pub(crate) folder: Option<&'a str>,
+    /// What is not shown of what it prints.
+    pub(crate) discretion: &'a Discretion,
 }
 
 impl<'a> Job<'a> {
     /// A command of the configuration.
-    pub(crate) fn quick(words: &'a [String]) -> Self {
-        Self { words, limit: LIMIT, most_shown: MOST_SHOWN, folder: None }
+    pub(crate) fn quick(words: &'a [String], discretion: &'a Discretion) -> Self {
+        Self { words, limit: LIMIT, most_shown: MOST_SHOWN, folder: None, discretion }
     }
 }
 
@@ -46,11 +51,11 @@ pub(crate) async fn run(job: &Job<'_>, clock: &dyn Clock) -> Result<String, Stri
     };
     drop(running);
     match ended {
-        Some(Ok(status)) => Ok(told(&printed, status)),
+        Some(Ok(status)) => Ok(told(&printed.shown(Until::ItsEnd, job.discretion), status)),
         Some(Err(error)) => Err(format!("The command could not be run: {error}.")),
         None => {
             let limit = job.limit.as_secs();
-            let text = printed.shown();
+            let text = printed.shown(Until::WeEndedIt, job.discretion);
             Err(format!("I ended the command after {limit} seconds.\n\n{text}").trim().to_owned())
         }
     }
@@ -105,6 +110,13 @@ impl Running {
     }
 }
 
+/// For how long a program has printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    ItsEnd,
+    WeEndedIt,
+}
+
 /// The beginning of what was printed.
 #[derive(Default)]
 struct Printed {
@@ -122,9 +134,15 @@ impl Printed {
         self.fresh.clear();
     }
 
-    /// As a block that what was printed cannot end.
-    fn shown(&self) -> String {
+    /// As a block that what was printed cannot end. Where it is no more than the beginning, it does not end in
+    /// the middle of a secret, which nobody would know by its first half.
+    fn shown(&self, until: Until, discretion: &Discretion) -> String {
         let text = talaria_render::visible(&String::from_utf8_lossy(&self.kept));
+        let text = match (self.left_out, until) {
+            (0, Until::ItsEnd) => text,
+            // The cut may be in a letter, too.
+            _ => discretion.clean_so_far(text.trim_end_matches(char::REPLACEMENT_CHARACTER)),
+        };
         let text = text.trim_end();
         if text.is_empty() {
             return String::new();
@@ -139,11 +157,10 @@ impl Printed {
     }
 }
 
-fn told(printed: &Printed, status: ExitStatus) -> String {
-    let text = printed.shown();
+fn told(text: &str, status: ExitStatus) -> String {
     match (status.success(), text.is_empty()) {
         (true, true) => "Done.".to_owned(),
-        (true, false) => text,
+        (true, false) => text.to_owned(),
         (false, _) => format!("{text}\n\nIt ended with {status}.").trim().to_owned(),
     }
 }
@@ -152,13 +169,40 @@ fn told(printed: &Printed, status: ExitStatus) -> String {
 mod tests {
     use super::*;
     use talaria_clock::SystemClock;
+    use talaria_config::{Sources, load};
 
     fn shell(line: &str) -> Vec<String> {
         ["/bin/sh", "-c", line].map(str::to_owned).to_vec()
     }
 
     async fn ran(line: &str) -> Result<String, String> {
-        run(&Job::quick(&shell(line)), &SystemClock).await
+        run(&Job::quick(&shell(line), &Discretion::new()), &SystemClock).await
+    }
+
+    #[tokio::test]
+    async fn what_is_cut_shows_no_beginning_of_a_secret() {
+        let yaml = "providers: {p: {api_key: cänary-5d41402abc4b2a76}}";
+        let loaded = load(Sources::default().with_config(yaml), talaria_platforms::ALL).unwrap();
+        let discretion = Discretion::new();
+        discretion.learn(&loaded);
+        let words = shell("printf 'it is cänary-5d41402abc4b2a76, really'");
+        let job = Job::quick(&words, &discretion);
+        let whole = run(&job, &SystemClock).await.unwrap();
+        assert_eq!(discretion.clean(&whole), "```\nit is (hidden), really\n```");
+        // The eighth byte is half of a letter.
+        for most_shown in 8..30 {
+            let cut = run(&Job { most_shown, ..job }, &SystemClock).await.unwrap();
+            let cut = discretion.clean(&cut);
+            assert!(!cut.contains("än") && cut.starts_with("```\nit is"), "{most_shown}: {cut}");
+            assert!(cut.ends_with("more bytes."), "{most_shown}: {cut}");
+        }
+        // What ends by itself like the beginning of one is no part of it.
+        let words = shell("printf 'it is cänary-5d41'");
+        let alike = run(&Job { words: &words, ..job }, &SystemClock).await.unwrap();
+        assert_eq!(alike, "```\nit is cänary-5d41\n```");
+        // What we end may have had more to say.
+        let printed = Printed { kept: "it is cänary-5d41".into(), ..Printed::default() };
+        assert_eq!(printed.shown(Until::WeEndedIt, &discretion), "```\nit is\n```");
     }
 
     #[tokio::test]
@@ -176,7 +220,7 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_is_not_there_is_said() {
         let words = ["/nowhere/at/all".to_owned()];
-        let nowhere = run(&Job::quick(&words), &SystemClock).await.unwrap_err();
+        let nowhere = run(&Job::quick(&words, &Discretion::new()), &SystemClock).await.unwrap_err();
         assert!(nowhere.starts_with("The command could not be started"), "{nowhere}");
     }
 
@@ -227,7 +271,7 @@ mod tests {
             }
         }
         let words = shell("echo begun; sleep 1000 | sleep 1000");
-        let slow = run(&Job::quick(&words), &Impatient).await.unwrap_err();
+        let slow = run(&Job::quick(&words, &Discretion::new()), &Impatient).await.unwrap_err();
         assert!(slow.starts_with("I ended the command after 30 seconds."), "{slow}");
     }
 }

@@ -131,6 +131,7 @@ pub(crate) async fn apply(desk: &Desk, by: &str) -> Result<api::Reloaded, String
     let ReadAgain { loaded, changes, choice, switchboard, sources } = read;
     // Who is heard waits for no connection: whoever was taken off a list is not heard from here on.
     desk.set_access(loaded.config());
+    desk.equipment.set_bounds(loaded.config());
     desk.butler.set_models(switchboard.clone());
     desk.butler.set_places(loaded.config());
     let agent = model::agent(loaded.config(), &choice, switchboard, &desk.equipment);

@@ -1,6 +1,6 @@
 //! `talaria run`: the gateway in the foreground.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -296,16 +296,7 @@ fn failing(accounts: &[AccountStatus], desk: &Desk) -> Vec<String> {
 
 /// Plain lines: this is read by people and by scripts.
 fn say_where(home: &Home, http: SocketAddr, desk: &Desk, head: &str) {
-    let web = match desk.serves_web().then(|| web_link::fresh(home, http)) {
-        None => String::new(),
-        Some(Ok(link)) => format!(
-            "\n  web chat   {link}\n             (works once, for ten minutes; `talaria open` prints another)"
-        ),
-        Some(Err(halt)) => {
-            tracing::error!(problem = halt.explained(), "nobody can be led to the web page");
-            format!("\n  web chat   {}", halt.explained())
-        }
-    };
+    let web = if desk.serves_web() { web_in_words(home, http) } else { String::new() };
     print(&format!(
         "{head}\n{web}\n  \
          terminal   talaria chat\n  \
@@ -315,6 +306,26 @@ fn say_where(home: &Home, http: SocketAddr, desk: &Desk, head: &str) {
         desk.model_and_why(),
         home.path().display(),
     ));
+}
+
+/// Where the web chat is. Only a person at a terminal is shown a link that logs in: everything else that reads
+/// this keeps it, and the journal of a machine is read by others, too.
+fn web_in_words(home: &Home, http: SocketAddr) -> String {
+    if !std::io::stdout().is_terminal() {
+        let page = web_link::page(http);
+        return format!(
+            "\n  web chat   {page}\n             (`talaria open` prints a link that logs in)"
+        );
+    }
+    match web_link::fresh(home, http) {
+        Ok(link) => format!(
+            "\n  web chat   {link}\n             (works once, for ten minutes; `talaria open` prints another)"
+        ),
+        Err(halt) => {
+            tracing::error!(problem = halt.explained(), "nobody can be led to the web page");
+            format!("\n  web chat   {}", halt.explained())
+        }
+    }
 }
 
 fn print(text: &str) {

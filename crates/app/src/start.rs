@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use talaria_admin::{Doors, Operator};
-use talaria_agent::Privacy;
+use talaria_agent::{Fence, Privacy};
 use talaria_clock::{Clock, SystemClock};
 use talaria_config::{Finding, Loaded, Sources};
 use talaria_gateway::{
@@ -31,6 +31,7 @@ use crate::locks::Locks;
 use crate::model::{self, Choice, Equipment};
 use crate::orders::{self, Orders};
 use crate::paused::PausedAccounts;
+use crate::programs::NamedPrograms;
 use crate::state_file::StateFile;
 use crate::steward::Butler;
 use crate::upkeep::{ForgetsPrompts, Retention, keep_up};
@@ -216,6 +217,7 @@ pub(crate) async fn prepare(
         fetch_time: config.files.fetch_time,
         ..Limits::default()
     };
+    let programs = Arc::new(NamedPrograms::new(&clock, &discretion));
     let equipment = Equipment {
         recall: Arc::new(StoreRecall { store: store.clone(), operator_accounts }),
         attachments: Arc::new(StoredAttachments(files.clone())),
@@ -223,7 +225,10 @@ pub(crate) async fn prepare(
         discretion,
         prefixes: Arc::default(),
         history: limits.history,
+        fence: Fence::default(),
+        programs,
     };
+    equipment.set_bounds(&config);
     let homes = Homes::open(home.homes()).map_err(|error| {
         let path = home.homes();
         Halt::failed(format_args!("cannot read {}: {error}", path.display()))

@@ -191,7 +191,8 @@ impl Steward for Butler {
         };
         tracing::info!(command = name, "running a quick command");
         let redact = |text: String| desk.redact(&text);
-        quick::run(&Job::quick(words), self.clock.as_ref()).await.map(redact).map_err(redact)
+        let job = Job::quick(words, &self.discretion);
+        quick::run(&job, self.clock.as_ref()).await.map(redact).map_err(redact)
     }
 }
 

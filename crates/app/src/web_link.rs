@@ -19,10 +19,15 @@ pub(crate) fn is_served(config: &Config) -> bool {
 pub(crate) fn fresh(home: &Home, http: SocketAddr) -> Result<String, Halt> {
     let token = talaria_platforms::web::mint_login(&home.account(WEB))
         .map_err(|error| Halt::failed(format_args!("cannot make a login link: {error}")))?;
+    Ok(format!("{}#login={token}", page(http)))
+}
+
+/// Where the page is. Nobody is let in by knowing it.
+pub(crate) fn page(http: SocketAddr) -> String {
     // A listener on every address is reached from here by the one that is always there.
     let host = match http.ip() {
         ip if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         ip => ip,
     };
-    Ok(format!("http://{}/#login={token}", SocketAddr::new(host, http.port())))
+    format!("http://{}/", SocketAddr::new(host, http.port()))
 }

@@ -30,6 +30,7 @@ mod people;
 mod reference;
 mod rules;
 mod schema;
+mod secrets;
 mod settings;
 mod shape;
 mod show;
@@ -65,7 +66,7 @@ pub use schema::{Applies, schema};
 pub use settings::{
     AccountSettings, AgentSettings, AllowBots, BusyInput, Config, EditedMessages, FileSettings,
     HearingSettings, HttpSettings, LimitSettings, LogFormat, LogLevel, LogSettings,
-    NetworkSettings, ProviderSettings, Thinking, Wire,
+    NetworkSettings, ProviderSettings, ReadBystanders, Thinking, Wire,
 };
 pub use show::{Explanation, Line, Overridden, SettingExplanation, Shown, UnknownSetting};
 pub use source::Sources;

@@ -8,7 +8,7 @@ use talaria_model::{AccountId, Proxy, Redactor, Secret, SenderId};
 use talaria_platform::{Registration, SettingsError, Spec, Startup};
 
 use crate::access::AccessSettings;
-use crate::environment::{Environment, Variable};
+use crate::environment::Environment;
 use crate::finding::{CONFIG_FILE, DOTENV_FILE, Finding, Origin, Problems, capped};
 use crate::fit::{Fitted, FittedAccount, Held, Leaf, fit};
 use crate::known::{self, NOT_SETTINGS, PREFIX};
@@ -20,7 +20,7 @@ use crate::show::Shown;
 use crate::single::quote;
 use crate::source::{SourceFile, Sources};
 use crate::yaml::{Body, Node, parse_file};
-use crate::{access, conventions, destinations, dotenv, people, settings};
+use crate::{access, conventions, destinations, dotenv, people, secrets, settings};
 
 /// A configuration that was read and found right. It does not change; [`Loaded::reload`] makes
 /// another one.
@@ -29,6 +29,8 @@ pub struct Loaded {
     config: Config,
     warnings: Vec<Finding>,
     environment: Environment,
+    /// What the platforms know accounts by, also those that are taken out for a while.
+    credentials: Vec<Secret>,
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) registrations: Vec<Registration>,
 }
@@ -54,19 +56,14 @@ impl Loaded {
         self.redactor().clean(text).into_owned()
     }
 
-    /// Knows the secrets of this configuration and of its environment.
+    /// Knows the secrets of this configuration and of its environment, as they are written and as they are
+    /// sent.
     pub fn redactor(&self) -> Redactor {
-        let is_secret = |(name, variable): &(&str, &Variable)| {
-            let name = name.to_uppercase();
-            let is_named =
-                ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|it| name.contains(it));
-            // What is kept in `.env` is kept there to be hidden, whatever its name is.
-            let is_kept = matches!(variable.origin, Origin::DotEnv { .. });
-            (is_named || is_kept) && variable.value.expose().len() >= SHORTEST_IN_ENVIRONMENT
-        };
-        let environment = self.environment.iter().filter(is_secret);
-        let environment = environment.map(|(_, variable)| variable.value.clone());
-        Redactor::of(hidden_in(&self.leaves).chain(environment))
+        let written = secrets::in_settings(&self.leaves)
+            .chain(secrets::in_environment(&self.environment))
+            .chain(secrets::of_proxies(&self.leaves, &self.environment));
+        let sent = secrets::keys(&self.config).chain(secrets::credentials(&self.credentials));
+        Redactor::of(written.chain(sent))
     }
 
     /// Where a setting came from; absent if there is no such setting.
@@ -181,15 +178,23 @@ pub fn load(sources: Sources, registrations: &[Registration]) -> Result<Loaded, 
     }
 
     match compose(fitted, registrations, &environment, &mut warnings) {
-        Ok((config, leaves)) => Ok(Loaded {
+        Ok(Composed { config, leaves, credentials }) => Ok(Loaded {
             config,
             warnings: capped(warnings),
             environment,
+            credentials,
             leaves,
             registrations: registrations.to_vec(),
         }),
         Err(problems) => Err(problems.with_warnings(warnings)),
     }
+}
+
+/// What sources lead to.
+struct Composed {
+    config: Config,
+    leaves: Vec<Leaf>,
+    credentials: Vec<Secret>,
 }
 
 /// Typed values from fitted ones, if nothing is wrong with them.
@@ -198,7 +203,7 @@ fn compose(
     registrations: &[Registration],
     environment: &Environment,
     warnings: &mut Vec<Finding>,
-) -> Result<(Config, Vec<Leaf>), Problems> {
+) -> Result<Composed, Problems> {
     let Fitted { value, accounts, leaves, mut problems, warnings: odd } = fitted;
     warnings.extend(odd);
     let wrong = problems.iter().filter_map(|finding| finding.path.clone()).collect();
@@ -222,12 +227,14 @@ fn compose(
     let mut verdict = rules::check(&config, &origins, &platforms);
     let settings = config.access.clone();
     let general = access::general(&settings, &origins, &mut verdict);
+    let mut credentials = Vec::new();
     for account in accounts {
         let access = (&settings, &general);
         let proxy = &config.network.proxy;
         let opened = open(account, registrations, access, proxy, &origins, &mut verdict);
-        if let Some((name, settings)) = opened {
+        if let Some(Opened { name, settings, known_by }) = opened {
             config.accounts.insert(name, settings);
+            credentials.extend(known_by);
         }
     }
     access::check_general(&config, &origins, &mut verdict);
@@ -236,9 +243,16 @@ fn compose(
     problems.extend(verdict.problems);
     warnings.extend(verdict.warnings);
     match problems.is_empty() {
-        true => Ok((config, leaves)),
+        true => Ok(Composed { config, leaves, credentials }),
         false => Err(Problems::new(problems).among(&leaves)),
     }
+}
+
+/// An account of which nothing is wrong.
+struct Opened {
+    name: AccountId,
+    settings: AccountSettings,
+    known_by: Vec<Secret>,
 }
 
 /// Hands an account's settings to its platform.
@@ -249,7 +263,7 @@ fn open(
     proxy: &Proxy,
     origins: &Origins<'_>,
     verdict: &mut Verdict,
-) -> Option<(AccountId, AccountSettings)> {
+) -> Option<Opened> {
     let registration = registrations.iter().find(|known| known.spec.name == fitted.platform)?;
     let path = known::below("accounts", &fitted.name);
     let name = AccountId::new(fitted.name.as_str()).ok()?;
@@ -275,8 +289,10 @@ fn open(
         settings.insert("proxy".to_owned(), proxy.text().into());
     }
     let opened = registration.open(Value::Object(settings));
-    // One that is taken out for a while still knows whom it heard.
+    // One that is taken out for a while still knows whom it heard, and has its secrets.
     let roles = opened.as_ref().map(|account| account.roles.clone()).unwrap_or_default();
+    let credentials = opened.iter().flat_map(|account| &account.credentials);
+    let known_by: Vec<_> = credentials.map(|credential| credential.secret.clone()).collect();
     let opened = if keys.enabled { opened.map(Some) } else { Ok(None) };
     let (direct, group) = rules::commands(&fitted, &keys, spec, origins, verdict);
     let session_reset = keys.session_reset.clone();
@@ -301,7 +317,7 @@ fn open(
                 reply_to_mode,
                 account,
             };
-            Some((name, settings))
+            Some(Opened { name, settings, known_by })
         }
         Err(error) => {
             verdict.problems.push(unusable(&error, spec, &fitted, origins));
@@ -401,45 +417,9 @@ fn holds_secrets(leaves: &[Leaf], is_from: impl Fn(&Origin) -> bool) -> bool {
     })
 }
 
-const SHORTEST_SECRET: usize = 4;
-
-/// A variable of the environment may hold anything; what is shorter is more likely a word.
-const SHORTEST_IN_ENVIRONMENT: usize = 8;
-
 /// Somebody else's message, without the secrets it may repeat.
 fn scrub(message: &str, leaves: &[Leaf]) -> String {
-    Redactor::of(hidden_in(leaves)).clean(message).into_owned()
-}
-
-/// The texts that are secret.
-fn hidden_in(leaves: &[Leaf]) -> impl Iterator<Item = Secret> {
-    let texts = leaves.iter().flat_map(|leaf| {
-        let mut texts = Vec::new();
-        if let Held::Hidden(secret) = &leaf.value
-            && let Ok(value) = serde_json::from_str(secret.expose())
-        {
-            collect_texts(value, &mut texts);
-        }
-        // What names a proxy is rarely repeated as a whole.
-        let credentials = texts.iter().filter(|text| text.contains("://"));
-        let credentials = credentials.filter_map(|text| Proxy::credentials(text));
-        let password = |text: &str| text.split_once(':').map(|(_, word)| word.to_owned());
-        let passwords: Vec<_> = credentials.filter_map(password).collect();
-        texts.extend(passwords);
-        texts
-    });
-    // A shorter one guards nothing, and would be found in the middle of every other word.
-    texts.filter(|text| text.len() >= SHORTEST_SECRET).map(Secret::new)
-}
-
-fn collect_texts(value: Value, texts: &mut Vec<String>) {
-    match value {
-        Value::Null | Value::Bool(_) => {}
-        Value::Number(number) => texts.push(number.to_string()),
-        Value::String(text) => texts.push(text),
-        Value::Array(items) => items.into_iter().for_each(|item| collect_texts(item, texts)),
-        Value::Object(map) => map.into_iter().for_each(|(_, value)| collect_texts(value, texts)),
-    }
+    Redactor::of(secrets::in_settings(leaves)).clean(message).into_owned()
 }
 
 fn changes(before: &Loaded, after: &Loaded) -> Vec<Change> {

@@ -365,6 +365,7 @@ pub(crate) fn hearing(
         allow_bots: keys.allow_bots,
         bot_messages_per_minute: keys.bot_messages_per_minute,
         observe_unmentioned: keys.observe_unmentioned,
+        bystanders: keys.bystanders,
         edited_messages: keys.edited_messages,
     };
     let mut warn = |key: &str, expectation: String| {

@@ -661,6 +661,11 @@ pub(crate) struct AccountKeys {
     ))]
     pub(crate) observe_unmentioned: bool,
 
+    /// Whose words the agent reads that were said around a message and not to it, such as what went before in a
+    /// thread. What a message answers is read, whoever said it.
+    #[schemars(extend("x-applies" = "live"))]
+    pub(crate) bystanders: ReadBystanders,
+
     /// What becomes of a message that you change after the agent has read it.
     pub(crate) edited_messages: EditedMessages,
 
@@ -701,7 +706,7 @@ pub(crate) struct AccountKeys {
 }
 
 /// What is every account's and not its platform's.
-pub(crate) const ACCOUNT_KEYS: [&str; 28] = [
+pub(crate) const ACCOUNT_KEYS: [&str; 29] = [
     "enabled",
     "allow",
     "allow_from",
@@ -720,6 +725,7 @@ pub(crate) const ACCOUNT_KEYS: [&str; 28] = [
     "allow_bots",
     "bot_messages_per_minute",
     "observe_unmentioned",
+    "bystanders",
     "edited_messages",
     "allow_admin_from",
     "user_allowed_commands",
@@ -754,6 +760,7 @@ impl Default for AccountKeys {
             allow_bots: AllowBots::None,
             bot_messages_per_minute: 10,
             observe_unmentioned: false,
+            bystanders: ReadBystanders::Heard,
             edited_messages: EditedMessages::Ignore,
             allow_admin_from: Vec::new(),
             user_allowed_commands: Vec::new(),
@@ -778,6 +785,16 @@ pub enum AllowBots {
     Mentions,
     /// Like people.
     All,
+}
+
+/// Whose words are read that were said around a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadBystanders {
+    /// Of those who are heard there themselves.
+    Heard,
+    /// Everybody's. The agent is told of whoever is not heard that no request of theirs counts.
+    Everyone,
 }
 
 /// What becomes of a message that is changed after it was read.
@@ -813,6 +830,8 @@ pub struct HearingSettings {
     pub bot_messages_per_minute: u32,
     /// Whether what is said to others is read later.
     pub observe_unmentioned: bool,
+    /// Whose words are read beside it.
+    pub bystanders: ReadBystanders,
     /// What becomes of a message that is changed after it was read.
     pub edited_messages: EditedMessages,
 }

@@ -16,7 +16,10 @@ use talaria_model::{
     SenderId, Timestamp,
 };
 use talaria_platform::{Account, ConnectError, Library, Outgoing, Proof, SendError, Startup};
-use talaria_session::{Access, Authority, Caller, Gate, Person, Room, Strangers, Surface, Who};
+use talaria_session::pairing::Issuer;
+use talaria_session::{
+    Access, Authority, Caller, Gate, Person, Reach, Room, Strangers, Surface, Who,
+};
 use talaria_store::{Guests, StoreError};
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -446,6 +449,13 @@ impl ConnectedAccount {
         let room = Room::of(at.chat.kind);
         let grant = self.guests().book.reach(&sender.id);
         self.access().authority(Caller { sender, roles, room, grant })
+    }
+
+    /// Whether an administrator may let others in at this moment who are then heard as far as this.
+    pub(crate) fn may_let_in(&self, issuer: &Issuer, reach: Reach) -> bool {
+        let Issuer { sender, roles } = issuer;
+        let grant = self.guests().book.reach(sender);
+        self.access().may_let_in(&Sender::new(sender.clone()), roles, grant, reach)
     }
 
     /// Who somebody is, where the operator knows them by name.

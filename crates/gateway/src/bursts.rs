@@ -175,8 +175,8 @@ fn changes(changed: &Heard, said: &Heard) -> bool {
 mod tests {
     use super::*;
     use talaria_model::{
-        AccountId, Address, Chat, ChatId, ChatKind, EventId, Media, MessageId, Sender, SenderId,
-        Source,
+        AccountId, Address, Chat, ChatId, ChatKind, EventId, Media, MessageId, Owner, Sender,
+        SenderId, Source,
     };
 
     const BURSTS: Bursts = Bursts {
@@ -193,7 +193,8 @@ mod tests {
             what.strip_suffix(" fetched").map_or((what, true), |what| (what, false));
         let kind = if what == "doc" { MediaKind::Document } else { MediaKind::Photo };
         let is_file = what == "doc" || what == "photo" || what.starts_with("album");
-        let media = Media { handle: "h".into(), kind, name: None, mime: None, size: None };
+        let owner = Owner::Sender;
+        let media = Media { handle: "h".into(), kind, name: None, mime: None, size: None, owner };
         let message = Message {
             id: Some(MessageId::literal("m")),
             text: if is_file { String::new() } else { what.into() },

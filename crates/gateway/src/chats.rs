@@ -1,7 +1,9 @@
 //! One serial lane per chat on the way out, so that what is said in a chat arrives in order.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use talaria_model::{Address, Outbound, OutboundId, Typing};
 use talaria_store::{Parcel, ParcelState, StoreError};
@@ -179,14 +181,17 @@ impl Chat {
         }
     }
 
-    /// Says that what is on its way has to wait.
-    pub(crate) fn hold(&self) {
+    /// Waits until what is on its way may go on. An end goes without what is held, so a chat is held only
+    /// where there is something to wait for: what can leave at once is on its way all the time.
+    pub(crate) async fn held_until<T>(&self, ready: impl Future<Output = T>) -> T {
+        let mut ready = pin!(ready);
+        if let Poll::Ready(ready) = futures::poll!(ready.as_mut()) {
+            return ready;
+        }
         self.lock().pace = Pace::Held;
-    }
-
-    /// Says that it goes on.
-    pub(crate) fn carry_on(&self) {
+        let ready = ready.await;
         self.lock().pace = Pace::Carrying;
+        ready
     }
 
     /// Whether a delivery grows no more.
@@ -441,4 +446,57 @@ fn with_chat(shared: &Arc<Shared>, to: Address, tell: impl FnOnce(&Chat)) -> Arc
     tell(chat);
     chat.wake.notify_one();
     chat.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use futures::FutureExt;
+    use talaria_model::{AccountId, Chat as ChatOf, ChatId, ChatKind};
+
+    use super::*;
+
+    fn carrying() -> (Chats, Arc<Chat>) {
+        let to = Address {
+            account: AccountId::literal("bench"),
+            chat: ChatOf { id: ChatId::literal("ann"), kind: ChatKind::Dm },
+            thread: None,
+        };
+        let outbox = Outbox { pace: Pace::Carrying, ..Outbox::default() };
+        let chat = Arc::new(Chat {
+            to: to.clone(),
+            outbox: Mutex::new(outbox),
+            wake: Notify::new(),
+            naming: tokio::sync::Mutex::default(),
+        });
+        let chats = Chats::default();
+        chats.lock().insert(to, chat.clone());
+        (chats, chat)
+    }
+
+    #[test]
+    fn what_can_leave_at_once_is_never_taken_for_held() {
+        let (chats, chat) = carrying();
+        let seen = chat.held_until(async { chats.busy() }).now_or_never();
+        assert_eq!(seen, Some(true), "an end would go without it");
+    }
+
+    #[test]
+    fn nobody_waits_for_what_waits_itself() {
+        let (chats, chat) = carrying();
+        let mut waits = pin!(chat.held_until(pending::<()>()));
+        assert!(waits.as_mut().now_or_never().is_none());
+        assert!(!chats.busy());
+    }
+
+    #[test]
+    fn what_has_waited_is_on_its_way_again() {
+        let (chats, chat) = carrying();
+        let (go, goes) = tokio::sync::oneshot::channel();
+        let mut waits = pin!(chat.held_until(goes));
+        assert!(waits.as_mut().now_or_never().is_none());
+        go.send(()).unwrap();
+        assert!(waits.now_or_never().is_some() && chats.busy());
+    }
 }

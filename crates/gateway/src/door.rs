@@ -267,7 +267,7 @@ fn hear(
             if book.reach(&from.id).is_some() {
                 return Edit::of(None);
             }
-            pairing::void_codes(account, book, to);
+            pairing::void_codes(account, book);
             let answer = book.said((from, to), &message.text, account.strangers(), chance, now);
             let say = |said: Content| -> Vec<Outbound> {
                 let about = row.map_or(PAIRING.to_owned(), letters_about);

@@ -30,7 +30,7 @@ use crate::shared::Shared;
 use crate::shares::{Shares, TooMany};
 use crate::spending::{self, Means};
 use crate::tasks::{Panicked, calm};
-use crate::{denials, discretion, passing, scrutiny};
+use crate::{bystanders, denials, discretion, passing, scrutiny};
 
 /// For how many messages of a conversation files are fetched at the same time.
 const AHEAD: usize = 4;
@@ -164,6 +164,10 @@ async fn fetch(shared: Arc<Shared>, key: SessionKey, seq: Seq, mut inbound: Inbo
         let (around, ()) = tokio::join!(around, taken);
         around.put_into(&mut inbound);
         discretion::mend(&shared, &mut inbound);
+        // As they are heard at this moment: it may have waited for long.
+        if let Some(account) = shared.accounts.get(&account) {
+            bystanders::judge(&account, &mut inbound);
+        }
         if turned_away(&shared, &key, seq, &inbound).await {
             return None;
         }
@@ -252,6 +256,7 @@ async fn look_around(shared: &Shared, inbound: &Inbound) -> Surroundings {
         match calm(library.surroundings(inbound)).await {
             Ok(Ok(around)) => Some(around),
             Ok(Err(error)) => {
+                let error = discretion::told(shared, error);
                 tracing::warn!(account = %account.id, %error, "what surrounds a message is not told");
                 None
             }
@@ -362,7 +367,8 @@ async fn attempt(
             None => Failed::ForNow("the connection was lost".into()),
         });
     };
-    let bytes = library.fetch(media).await.map_err(|error| match error {
+    let fetched = library.fetch(media).await;
+    let bytes = fetched.map_err(|error| match discretion::told(shared, error) {
         FetchError::Refused { reason } => Failed::ForGood(reason),
         FetchError::Unreachable { reason } => Failed::ForNow(reason),
     })?;
@@ -380,6 +386,7 @@ async fn attempt(
             id: file.id,
             mime: file.mime,
             size: file.size,
+            owner: media.owner,
         }),
         Err(error) => {
             share.give_back();

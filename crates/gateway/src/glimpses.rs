@@ -17,7 +17,7 @@ use crate::chores::keep_doing;
 use crate::shared::Shared;
 
 /// How many are remembered. The oldest are forgotten first.
-const REMEMBERED: usize = 4096;
+const REMEMBERED: usize = 1024;
 
 /// For so long they are gathered before they are written.
 const GATHERED: Duration = Duration::from_millis(500);

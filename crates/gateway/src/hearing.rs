@@ -105,16 +105,17 @@ pub(crate) async fn listen(shared: &Shared, message: &mut Message) {
         if let Understood::Nothing(reason) = &said {
             tracing::warn!(reason, "a voice message was not understood");
         }
-        let of = file.id.clone();
-        message.transcripts.push(Transcript { of, said });
+        let (of, owner) = (file.id.clone(), file.owner);
+        message.transcripts.push(Transcript { of, said, owner });
     }
 }
 
 /// Leaves the recordings of a message alone, and says why.
 pub(crate) fn leave(shared: &Shared, message: &mut Message, why: &str) {
     while let Some(file) = shared.listens().next(message) {
-        let (of, said) = (file.id.clone(), Understood::Nothing(why.to_owned()));
-        message.transcripts.push(Transcript { of, said });
+        let (of, owner) = (file.id.clone(), file.owner);
+        let said = Understood::Nothing(why.to_owned());
+        message.transcripts.push(Transcript { of, said, owner });
     }
 }
 

@@ -10,6 +10,7 @@ use talaria_session::{Attention, Authority, Chatter, Deed, Part, Rule, SessionKe
 use talaria_store::{Admitted, Delivered, JournalState, StoreError};
 
 use crate::accounts::ConnectedAccount;
+use crate::bystanders;
 use crate::denials::{self, Trace};
 use crate::discretion;
 use crate::door::{self, Knock};
@@ -185,6 +186,7 @@ fn judge(
     let state = match (by.may(Deed::Speak), length) {
         (true, Length::Fits) => match attend(account, &inbound, part, now) {
             Attention::Answer => {
+                bystanders::judge(account, &mut inbound);
                 addressed(&mut inbound, Addressed::ToUs);
                 JournalState::Unread
             }

@@ -11,6 +11,7 @@ mod archive;
 mod attachments;
 mod backoff;
 mod bursts;
+mod bystanders;
 mod chats;
 mod chores;
 mod commits;

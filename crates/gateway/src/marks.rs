@@ -7,6 +7,7 @@ use std::time::Duration;
 use talaria_model::{Act, Address, Marks, MessageId, Outbound, OutboundId, Progress};
 use tokio::sync::oneshot;
 
+use crate::discretion;
 use crate::pace;
 use crate::shared::Shared;
 use crate::tasks::calm;
@@ -75,6 +76,7 @@ async fn show(
                     biased;
                     sent = calm(outgoing.send(&outbound)) => {
                         if let Ok(Err(error)) = sent {
+                            let error = discretion::told(shared, error);
                             account.heed_lightly(&chat, &error, shared.clock.now());
                         }
                     }

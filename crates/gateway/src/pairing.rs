@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    AccountId, Act, Address, Content, Outbound, OutboundId, Sender, SenderId, SessionId, Timestamp,
+    AccountId, Act, Address, Content, Outbound, OutboundId, SenderId, SessionId, Timestamp,
     WITHHELD,
 };
 use talaria_session::pairing::{Chance, Code, GuestBook, Issuer, PairingRequest, Refusal};
-use talaria_session::{Deed, PairWish, Reach};
+use talaria_session::{PairWish, Reach};
 use talaria_store::{AuditDeed, Audited, GuestChange, Guests, Store, StoreError, Swap};
 
 use crate::accounts::ConnectedAccount;
@@ -97,17 +97,7 @@ pub async fn carry_out(
     chance: Chance,
     now: Timestamp,
 ) -> Result<(Paired, Guests, Vec<Outbound>), PairError> {
-    carry_out_for(store, account, wish, Wisher::operator(by), chance, now).await
-}
-
-async fn carry_out_for(
-    store: &dyn Store,
-    account: &AccountId,
-    wish: &PairWish,
-    by: Wisher<'_>,
-    chance: Chance,
-    now: Timestamp,
-) -> Result<(Paired, Guests, Vec<Outbound>), PairError> {
+    let by = Wisher::operator(by);
     let edit = |book: &mut GuestBook| wished(book, account, wish, by.clone(), chance, now);
     let (answer, guests, outbox) = swap(store, account, now, edit).await?;
     Ok((answer?, guests, outbox))
@@ -221,18 +211,43 @@ pub(crate) async fn wish(
     by: Wisher<'_>,
 ) -> Result<Paired, PairError> {
     let _one_at_a_time = account.pairing.lock().await;
-    let (store, now) = (shared.store.as_ref(), shared.clock.now());
-    let done = carry_out_for(store, &account.id, wish, by, chance(shared), now).await;
-    match done {
-        Ok((paired, guests, outbox)) => {
+    let (store, now, chance) = (shared.store.as_ref(), shared.clock.now(), chance(shared));
+    let edit = |book: &mut GuestBook| match refused(account, wish, by.admin.as_ref()) {
+        Some(refusal) => Edit::of(Err(refusal)),
+        None => wished(book, &account.id, wish, by.clone(), chance, now),
+    };
+    match swap(store, &account.id, now, edit).await {
+        Ok((Ok(paired), guests, outbox)) => {
             account.set_guests(guests);
             crate::chats::offer(shared, outbox, None);
             Ok(paired)
         }
+        Ok((Err(refusal), guests, _)) => {
+            account.set_guests(guests);
+            Err(refusal.into())
+        }
         Err(error) => {
             read_again(shared, account).await;
-            Err(error)
+            Err(error.into())
         }
+    }
+}
+
+/// Why an administrator may not wish that at this moment.
+fn refused(account: &ConnectedAccount, wish: &PairWish, admin: Option<&Issuer>) -> Option<Refusal> {
+    let may_let_in = |reach| admin.is_none_or(|admin| account.may_let_in(admin, reach));
+    match reach(wish) {
+        _ if !may_let_in(Reach::Direct) => Some(Refusal::NotYours),
+        Some(reach) if !may_let_in(reach) => Some(Refusal::NotThatFar),
+        Some(_) | None => None,
+    }
+}
+
+/// Where whoever comes in by a wish is heard.
+const fn reach(wish: &PairWish) -> Option<Reach> {
+    match wish {
+        PairWish::Issue(reach) | PairWish::Approve(_, reach) => Some(*reach),
+        PairWish::List | PairWish::Revoke(_) | PairWish::Clear => None,
     }
 }
 
@@ -261,13 +276,9 @@ pub(crate) async fn post(
     Ok(())
 }
 
-/// Forgets the codes that were handed on by administrators who are none any more. `direct` is a direct chat, like
-/// the one in which they were made.
-pub(crate) fn void_codes(account: &ConnectedAccount, book: &mut GuestBook, direct: &Address) {
-    book.void(|Issuer { sender, roles }| {
-        let who = Sender::new(sender.clone());
-        account.authority_in(&who, direct, roles).may(Deed::LetIn)
-    });
+/// Forgets the codes that were handed on by administrators who could not make them any more.
+pub(crate) fn void_codes(account: &ConnectedAccount, book: &mut GuestBook) {
+    book.void(|issuer, reach| account.may_let_in(issuer, reach));
 }
 
 /// Takes up what the store knows. Where it does not answer, what was known stays.

@@ -7,7 +7,7 @@ use talaria_agent::{Memory, Recall, ToolScope};
 use talaria_model::{AccountId, EntryBody};
 use talaria_store::{Found, Store, Wanted};
 
-use crate::requests::{SPOKEN, reach};
+use crate::requests::{SPOKEN, reach, teller};
 
 /// How many more results are asked for, because the turn that asks is left out of them.
 const THIS_TURN: usize = 10;
@@ -42,9 +42,8 @@ impl Recall for StoreRecall {
             when: talaria_clock::rfc3339(found.recorded.entry.at),
             conversation: found.title,
             who: match &found.recorded.entry.body {
-                EntryBody::Said { from, .. } | EntryBody::Aside { from, .. } => {
-                    from.name.clone().unwrap_or_else(|| from.id.to_string())
-                }
+                EntryBody::Said { from, forwarded, .. } => teller(from, forwarded.as_ref()),
+                EntryBody::Aside { from, .. } => teller(from, None),
                 EntryBody::Answered { .. }
                 | EntryBody::Returned { .. }
                 | EntryBody::Summary { .. } => "the agent".into(),

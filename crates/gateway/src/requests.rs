@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use talaria_model::{
-    AccountId, Address, ChatId, ChatKind, Entry, EntryBody, Message, RoleId, Sender, Seq,
+    AccountId, Address, Author, ChatId, ChatKind, Entry, EntryBody, Message, RoleId, Sender, Seq,
     SessionId, Timestamp,
 };
 use talaria_session::pairing::{Code, Issuer};
@@ -287,8 +287,8 @@ fn models(names: &[String]) -> String {
 
 fn recalled(entry: Entry) -> Option<Recalled> {
     match entry.body {
-        EntryBody::Said { from, text, files, heard, message } => {
-            let message = Message { id: message, text, files, ..Message::default() };
+        EntryBody::Said { from, text, files, heard, message, forwarded } => {
+            let message = Message { id: message, text, files, forwarded, ..Message::default() };
             Some(Recalled { from, message, heard })
         }
         _ => None,
@@ -339,12 +339,21 @@ fn history(entries: &[Entry], last: usize) -> String {
     }
 }
 
+/// Who told something that was said, and whose words they are where they are not theirs.
+pub(crate) fn teller(from: &Sender, forwarded: Option<&Author>) -> String {
+    let from = from.name.as_deref().unwrap_or(from.id.as_str());
+    match forwarded {
+        None => from.to_owned(),
+        Some(Author::Us) => format!("{from}, passing on the agent's words"),
+        Some(Author::Named(name)) => format!("{from}, passing on words of {name}"),
+        Some(Author::Unknown) => format!("{from}, passing on somebody's words"),
+    }
+}
+
 /// What people saw of an entry, with who said it.
 fn spoken(entry: &Entry) -> Option<String> {
     let (who, text) = match &entry.body {
-        EntryBody::Said { from, text, .. } => {
-            (from.name.clone().unwrap_or_else(|| from.id.to_string()), text)
-        }
+        EntryBody::Said { from, text, forwarded, .. } => (teller(from, forwarded.as_ref()), text),
         EntryBody::Answered { text, sent: Some(_), .. } => ("Agent".into(), text),
         _ => return None,
     };

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use talaria_model::{
-    Address, AgentEvent, ChatId, Failure, Inbound, RoleId, Sender, Timestamp, TurnId, Used, Word,
+    Address, AgentEvent, ChatId, Failure, Inbound, RoleId, Sender, Seq, Timestamp, TurnId, Used,
 };
 use talaria_session::budget::{Bounds, Budget, BudgetOf, Day, Need, Payer, Spent, begins_anew};
 use talaria_session::{Authority, Effect, Event, Phase, Rules, Session, SessionKey, TurnInHand};
@@ -152,14 +152,24 @@ pub(crate) struct Bill {
     used: Vec<Spending>,
     /// Messages that are answered from here on.
     heard: Vec<Spending>,
-    /// The turn that begins or goes on.
-    begins: Option<(TurnId, Tab, Need)>,
+    wants: Wants,
+}
+
+/// What there has to be something left for.
+enum Wants {
+    Nothing,
+    /// A turn begins or goes on.
+    Turn(TurnId, Tab, Need),
+    /// Something is passed on to a turn.
+    Steer(Tab),
 }
 
 /// A bill that was looked at: what is written of it, and whether its turn may begin.
 pub(crate) struct Settled<'a> {
     pub(crate) rows: Vec<Spending>,
     pub(crate) refused: Option<(TurnId, Failure)>,
+    /// Why nothing more may be passed on to a turn, in words for the person.
+    pub(crate) unaffordable: Option<String>,
     /// Held until the rows are written.
     pub(crate) counters: Vec<MutexGuard<'a, ()>>,
 }
@@ -175,7 +185,7 @@ impl Bill {
         effects: &[Effect],
         now: Timestamp,
     ) -> Self {
-        let mut bill = Self { used: Vec::new(), heard: Vec::new(), begins: None };
+        let mut bill = Self { used: Vec::new(), heard: Vec::new(), wants: Wants::Nothing };
         // A turn that is over is not listened to.
         if let (Some(session), Some((turn, Used { usage, cost }))) = (before, used)
             && let Some(hand) = session.hand().filter(|hand| hand.turn == *turn)
@@ -184,36 +194,62 @@ impl Bill {
             bill.used.extend(Tab::of(shared, session, hand, now).rows(spent));
         }
         let Some(hand) = next.hand() else { return bill };
-        let is_bound = |effect: &&Effect| matches!(effect, Effect::Bind { .. });
-        let bound = effects.iter().filter(is_bound).count() as u64;
+        let paid_before =
+            |seq: Seq| before.is_some_and(|session| session.paid().any(|said| said.seq == seq));
+        let bound = |effect: &Effect| match effect {
+            Effect::Bind { seq, .. } => Some(*seq),
+            _ => None,
+        };
+        let bound: Vec<Seq> = effects.iter().filter_map(bound).collect();
+        let anew = bound.iter().filter(|seq| !paid_before(**seq)).count() as u64;
+        let steers = next.paid().filter(|said| !paid_before(said.seq)).count() as u64;
         let start = effects.iter().find_map(|effect| match effect {
             Effect::Start(start) => Some(start),
             _ => None,
         });
-        if bound == 0 && start.is_none() {
+        if steers > 0 {
+            let tab = Tab::of(shared, next, hand, now);
+            bill.heard.extend(tab.rows(Spent::messages(steers)));
+            bill.wants = Wants::Steer(tab);
+        }
+        if bound.is_empty() && start.is_none() {
             return bill;
         }
         let tab = Tab::of(shared, next, hand, now);
-        bill.heard.extend(tab.rows(Spent::messages(bound)));
+        bill.heard.extend(tab.rows(Spent::messages(anew)));
         // Nothing is spent by waiting for an answer.
         if let Some(start) = start.filter(|start| start.asked.is_none()) {
             // What is taken again over the rest of what began it was let begin already, or was not.
-            let again = before.and_then(Session::hand).filter(|_| hand.seqs.len() as u64 > bound);
+            let again = before.and_then(Session::hand).filter(|_| hand.seqs.len() > bound.len());
             let has_begun = again.is_some_and(|before| refused != Some(&before.turn));
-            let need = if bound > 0 && !has_begun { Need::Begin } else { Need::GoOn };
-            bill.begins = Some((start.turn.clone(), tab, need));
+            // A summary is no message, and no model writes one for whoever has none left.
+            let is_new = anew > 0 || !hand.task.is_answer();
+            let need = if is_new && !has_begun { Need::Begin } else { Need::GoOn };
+            bill.wants = Wants::Turn(start.turn.clone(), tab, need);
         }
         bill
     }
 
-    /// Sees whether there is anything left for the turn that begins. What is not answered is not counted.
+    /// Sees whether there is anything left for the turn that begins, or for what is passed on to one. What is not
+    /// answered is not counted.
     pub(crate) async fn settle(self, shared: &Shared) -> Result<Settled<'_>, StoreError> {
-        let Self { used, heard, begins } = self;
-        let mut settled = Settled { rows: used, refused: None, counters: Vec::new() };
-        if let Some((turn, tab, need)) = begins.filter(|(_, tab, _)| !tab.bounds.is_none()) {
+        let Self { used, heard, wants } = self;
+        let mut settled =
+            Settled { rows: used, refused: None, unaffordable: None, counters: Vec::new() };
+        if let Wants::Turn(_, tab, _) | Wants::Steer(tab) = &wants
+            && !tab.bounds.is_none()
+        {
             settled.counters = shared.counters.hold([&tab.own, &tab.chat]).await;
-            let why = tab.used_up(shared, need, &settled.rows).await?;
-            settled.refused = why.map(|why| (turn, Failure::OverBudget(why)));
+        }
+        match wants {
+            Wants::Nothing => {}
+            Wants::Turn(turn, tab, need) => {
+                let why = tab.used_up(shared, need, &settled.rows).await?;
+                settled.refused = why.map(|why| (turn, Failure::OverBudget(why)));
+            }
+            Wants::Steer(tab) => {
+                settled.unaffordable = tab.used_up(shared, Need::Begin, &settled.rows).await?;
+            }
         }
         if settled.refused.is_none() {
             settled.rows.extend(heard);
@@ -257,29 +293,14 @@ pub(crate) fn spender(event: &Event) -> Option<TurnId> {
 }
 
 /// What a session hears instead of something said that would steer a turn, where the one who said it has no
-/// message left. What steers is counted when the turn takes it up, so what waits for that counts here.
-pub(crate) async fn unaffordable(
-    shared: &Shared,
-    before: Option<&Session>,
-    event: &Event,
-    effects: &[Effect],
-) -> Result<Option<Event>, StoreError> {
-    let steers = |effect: &Effect| matches!(effect, Effect::Tell { word: Word::Steer(_), .. });
+/// message left.
+pub(crate) fn unaffordable(event: &Event, why: String) -> Option<Event> {
     let rows = match event {
         Event::Arrived { seq, inbound, .. } => vec![(*seq, inbound.clone())],
         Event::Together { rows, .. } => rows.clone(),
-        _ => return Ok(None),
+        _ => return None,
     };
-    let Some((session, hand)) = before.and_then(|session| Some((session, session.hand()?))) else {
-        return Ok(None);
-    };
-    if !effects.iter().any(steers) {
-        return Ok(None);
-    }
-    let tab = Tab::of(shared, session, hand, shared.clock.now());
-    let waiting: Vec<Spending> = tab.rows(Spent::messages(hand.steers.len() as u64)).collect();
-    let why = tab.used_up(shared, Need::Begin, &waiting).await?;
-    Ok(why.map(|why| Event::Unaffordable { rows, why }))
+    Some(Event::Unaffordable { rows, why })
 }
 
 /// Whether anything is left for what somebody has said.

@@ -1,5 +1,7 @@
 //! One turn of the agent: drives it, makes what it does durable, passes on what it is told.
 
+mod consent;
+
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -8,10 +10,9 @@ use talaria_agent::tools::SendMessage;
 use talaria_agent::{Elsewhere, History, Permitted, Preview, Running, Situation, Turn};
 use talaria_clock::Sleep;
 use talaria_model::{
-    Address, AgentEvent, Approver, ChatKind, Cost, Digest, EarlierYes, Entry, Failure, Giver,
-    Lasting, OutboundId, Progress, RoleId, Sender, Sending, TurnId, Usage, Used, Word,
+    AgentEvent, Cost, Entry, Failure, OutboundId, Progress, Sending, TurnId, Usage, Used, Word,
 };
-use talaria_session::{Approvers, Begun, Deed, Person, SessionKey, Start, Unsaid, Whose};
+use talaria_session::{Begun, Deed, Person, Start, Unsaid};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,8 @@ use crate::preview::{Live, Past, Shown, said_in};
 use crate::shared::Shared;
 use crate::tasks::{Panicked, calm};
 use crate::turns::InHand;
+
+pub(crate) use consent::may_approve;
 
 /// How long an agent has to stop by itself. People expect a stop within a second.
 const STOP_GRACE: Duration = Duration::from_millis(700);
@@ -261,7 +264,8 @@ impl InProgress {
                         };
                         live = Some(self.show(delivery, &preview));
                     }
-                    ear.tell(word);
+                    // On the heap only while it lasts: most turns are asked nothing.
+                    ear.tell(Box::pin(self.of_this_moment(word)).await);
                     continue;
                 }
                 () = stopped.cancelled(), if grace.is_none() => {
@@ -427,17 +431,7 @@ impl InProgress {
         if let AgentEvent::Asked(question) = &mut event
             && let Some(approval) = &mut question.approval
         {
-            approval.earlier = match self.is_approved_here(&approval.digest).await {
-                true => EarlierYes::Counts,
-                false => EarlierYes::CountsNot,
-            };
-            approval.approver = self.approver();
-            if let Lasting::Possible(digest) | Lasting::Granted(digest) = approval.lasting {
-                approval.lasting = match self.is_granted(&digest).await {
-                    true => Lasting::Granted(digest),
-                    false => Lasting::Possible(digest),
-                };
-            }
+            self.look_up(approval).await;
         }
         if let AgentEvent::Called { output, sends, failed, .. } = &mut event
             && !sends.is_empty()
@@ -448,53 +442,6 @@ impl InProgress {
             (*output, *failed) = (NOT_GRANTED.to_owned(), true);
         }
         event
-    }
-
-    /// Whether whoever may approve what is asked for here can be here. Who is in a group nobody knows; in a direct
-    /// chat it is the one who is answered, and nobody else, and by `requester` it is they wherever they are.
-    fn approver(&self) -> Approver {
-        let Start { from, to, roles, .. } = &self.start;
-        let by = self.shared.rules_for(&self.lane.key).approvals.by;
-        let is_theirs_alone = to.chat.kind == ChatKind::Dm || by == Approvers::Requester;
-        // On an account that is taken out for a moment nobody may, until it is there again.
-        let is_here = self.shared.accounts.get(&to.account).is_some();
-        let they = Giver { id: from.id.clone(), roles: roles.clone() };
-        match is_theirs_alone && is_here && !self.may_approve(&they) {
-            true => Approver::Absent,
-            false => Approver::MayBeThere,
-        }
-    }
-
-    /// Whether something was approved for the rest of the conversation by somebody who may still approve it. What
-    /// cannot be looked up was not.
-    async fn is_approved_here(&self, digest: &Digest) -> bool {
-        match self.shared.store.load(&self.lane.key).await {
-            Ok(session) => session.is_some_and(|session| {
-                let mut approved = session.approved.iter();
-                approved.any(|here| here.digest == *digest && self.may_approve(&here.by))
-            }),
-            Err(error) => {
-                tracing::warn!(%error, "what was approved in a conversation cannot be read");
-                false
-            }
-        }
-    }
-
-    /// The same for what was approved for good.
-    async fn is_granted(&self, digest: &Digest) -> bool {
-        match self.shared.store.granted(digest).await {
-            Ok(grant) => grant.is_some_and(|grant| self.may_approve(&grant.by)),
-            Err(error) => {
-                tracing::warn!(%error, "what was approved for good cannot be read");
-                false
-            }
-        }
-    }
-
-    /// Whether somebody's yes to what is asked for here counts at this moment.
-    fn may_approve(&self, giver: &Giver) -> bool {
-        let Start { from, to, roles, .. } = &self.start;
-        may_approve(&self.shared, &self.lane.key, giver, (from, to, roles))
     }
 
     /// Whether all of these go where they may. Whatever an agent believes, nothing else leaves.
@@ -518,27 +465,6 @@ impl InProgress {
         let shown = Shown { id, answers, preview, past };
         crate::chats::show(&self.shared, self.start.to.clone(), shown)
     }
-}
-
-/// Whether somebody's yes to what is asked for in a conversation counts at this moment, for the one who is
-/// answered there.
-pub(crate) fn may_approve(
-    shared: &Shared,
-    key: &SessionKey,
-    giver: &Giver,
-    (from, to, roles): (&Sender, &Address, &[RoleId]),
-) -> bool {
-    let other = Sender::new(giver.id.clone());
-    let (whose, who, roles) = match giver.id == from.id {
-        // What they said last tells best what they are.
-        true => (Whose::Own, from, roles),
-        false => (Whose::Anothers, &other, giver.roles.as_slice()),
-    };
-    let by = shared.rules_for(key).approvals.by;
-    shared
-        .accounts
-        .get(&to.account)
-        .is_some_and(|account| account.authority_in(who, to, roles).may(Deed::Approve(whose, by)))
 }
 
 /// Whether somebody may choose the model of this whole name.

@@ -26,8 +26,9 @@ pub fn replace_to(path: &Path, bytes: &[u8], mode: Mode, outlasts: Outlasts) -> 
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();
     name.push(".next");
     let beside = path.with_file_name(name);
+    let mut options = OpenOptions::new();
     let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).made_as(mode).open(&beside)?;
+        options.write(true).create(true).truncate(true).made_as(mode).no_link().open(&beside)?;
     // What was left behind by a run that died keeps the mode that it had.
     mode.give(&file)?;
     file.write_all(bytes)?;
@@ -78,5 +79,16 @@ mod tests {
             assert_eq!(Mode::of(&path.metadata().unwrap()), Mode::PRIVATE);
         }
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_beside_it_leads_nothing_elsewhere() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, target) = (place.path().join("file"), place.path().join("target"));
+        fs::write(&target, "somebody else's").unwrap();
+        std::os::unix::fs::symlink(&target, place.path().join("file.next")).unwrap();
+        replace(&path, b"ours", Mode::PRIVATE).unwrap_err();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "somebody else's");
     }
 }

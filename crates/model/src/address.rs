@@ -88,7 +88,7 @@ pub enum SenderKind {
 }
 
 impl SenderKind {
-    fn is_person(&self) -> bool {
+    pub(crate) fn is_person(&self) -> bool {
         *self == Self::Person
     }
 }

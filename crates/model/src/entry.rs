@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Approval, CallId, Choice, Cost, Digest, Failure, FileRef, MessageId, OutboundId, Sender, Seq,
-    Timestamp, TurnId,
+    Approval, Author, CallId, Choice, Cost, Digest, Failure, FileRef, MessageId, OutboundId,
+    Sender, Seq, Timestamp, TurnId,
 };
 
 /// One entry of a transcript. Entries are appended, never changed.
@@ -105,6 +105,9 @@ pub enum EntryBody {
         /// The platform's id of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
+        /// Who said it first, when it was passed on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forwarded: Option<Author>,
     },
     /// A person typed something that is not for the model: a command, or the answer to a question,
     /// which reaches the model as the result of the call that asked.

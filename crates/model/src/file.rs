@@ -18,12 +18,36 @@ pub struct FileRef {
     /// How it is to be shown. A platform that knows only one way ignores it.
     #[serde(default, skip_serializing_if = "Shown::is_natural")]
     pub shown: Shown,
+    /// Whose it is, of those that came with a message.
+    #[serde(default, skip_serializing_if = "Owner::is_sender")]
+    pub owner: Owner,
 }
 
 impl FileRef {
     /// A file that is shown as what it is.
     pub fn new(id: FileId, name: impl Into<String>, mime: impl Into<String>, size: u64) -> Self {
-        Self { id, name: name.into(), mime: mime.into(), size, shown: Shown::Natural }
+        let (name, mime) = (name.into(), mime.into());
+        Self { id, name, mime, size, shown: Shown::default(), owner: Owner::default() }
+    }
+}
+
+/// Whose a file is that came with a message. What somebody else says in one is not said by the sender.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// Of whoever says what the message says.
+    #[default]
+    Sender,
+    /// Of whoever wrote the message that it answers.
+    Answered,
+    /// Of whoever wrote another message, which it shows.
+    Shown,
+}
+
+impl Owner {
+    /// Whether it is the sender's.
+    pub fn is_sender(&self) -> bool {
+        *self == Self::Sender
     }
 }
 

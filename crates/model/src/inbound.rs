@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, ChoiceId, EventId, FileRef, Media, MessageId, Sender, Shown, Source, Timestamp,
-    Transcript, Understood, Unfetched,
+    Address, ChoiceId, EventId, FileRef, Media, MessageId, RoleId, Sender, SenderId, SenderKind,
+    Shown, Source, Timestamp, Transcript, Understood, Unfetched,
 };
 
 /// One event from a platform, decoded and verified, on its way into the journal.
@@ -82,6 +82,9 @@ pub struct Message {
     /// What that message said, where the platform tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<Quote>,
+    /// What others said elsewhere that it shows or links to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cited: Vec<Quote>,
     /// What its platform can still be asked about it, by a handle of the platform's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surroundings: Option<String>,
@@ -106,9 +109,10 @@ pub struct Message {
 }
 
 impl Message {
-    /// What was said: as typed, and behind that as spoken.
+    /// What its sender said: as typed, and behind that as spoken.
     pub fn words(&self) -> Cow<'_, str> {
-        let spoken = self.transcripts.iter().filter_map(|transcript| match &transcript.said {
+        let theirs = self.transcripts.iter().filter(|transcript| transcript.owner.is_sender());
+        let spoken = theirs.filter_map(|transcript| match &transcript.said {
             Understood::Words(words) => Some(words.as_str()),
             Understood::Nothing(_) => None,
         });
@@ -123,7 +127,8 @@ impl Message {
 
     /// Whether somebody spoke instead of writing, at least in part.
     pub fn is_spoken(&self) -> bool {
-        self.files.iter().any(|file| file.shown == Shown::Voice)
+        let mut theirs = self.files.iter().filter(|file| file.owner.is_sender());
+        theirs.any(|file| file.shown == Shown::Voice)
     }
 }
 
@@ -226,13 +231,26 @@ pub enum Intervened {
     Failed(String),
 }
 
-/// A message that another one answers.
+/// A message that another one answers or shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
     /// What it said, or the beginning of it.
     pub text: String,
     /// Whose it is.
     pub author: Author,
+    /// By which id, where the platform tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Bystander>,
+    /// Whether they are heard there. A platform does not know; it is found out when the message is taken in.
+    #[serde(default, skip_serializing_if = "Standing::is_unheard")]
+    pub standing: Standing,
+}
+
+impl Quote {
+    /// Of somebody whose id nobody tells.
+    pub fn new(text: impl Into<String>, author: Author) -> Self {
+        Self { text: text.into(), author, by: None, standing: Standing::default() }
+    }
 }
 
 /// Whose message is quoted.
@@ -254,4 +272,55 @@ pub struct Overheard {
     pub name: String,
     /// What was said.
     pub text: String,
+    /// By which id, where the platform tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Bystander>,
+    /// Whether they are heard there. A platform does not know; it is found out when the message is taken in.
+    #[serde(default, skip_serializing_if = "Standing::is_unheard")]
+    pub standing: Standing,
+}
+
+impl Overheard {
+    /// Of somebody whose id nobody tells.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        let (name, text) = (name.into(), text.into());
+        Self { name, text, by: None, standing: Standing::default() }
+    }
+}
+
+/// Somebody whose words surround a message: what policy knows them by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bystander {
+    /// The platform's immutable id.
+    pub id: SenderId,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "SenderKind::is_person")]
+    pub kind: SenderKind,
+    /// Their roles on the platform that may let them in, as far as they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleId>,
+}
+
+impl Bystander {
+    /// A person without roles.
+    pub const fn new(id: SenderId) -> Self {
+        Self { id, kind: SenderKind::Person, roles: Vec::new() }
+    }
+}
+
+/// Whether those whose words surround a message are heard where they said them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// They are not, or nobody knows.
+    #[default]
+    Unheard,
+    /// They are, or the words are ours.
+    Heard,
+}
+
+impl Standing {
+    fn is_unheard(&self) -> bool {
+        *self == Self::Unheard
+    }
 }

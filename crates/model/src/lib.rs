@@ -40,14 +40,14 @@ pub use content::{Choice, Content, Notify, Privacy, Reading, WITHHELD};
 pub use cost::{Cost, CostStatus, Used};
 pub use effort::{Effort, UnknownEffort};
 pub use entry::{About, Because, Entry, EntryBody, Extent, Question, ToolCall, Usage};
-pub use file::{FileRef, Shown};
+pub use file::{FileRef, Owner, Shown};
 pub use id::{
     AccountId, CallId, ChatId, ChoiceId, EventId, FileId, IdError, MessageId, OutboundId, RoleId,
     SenderId, Seq, SessionId, ThreadId, TurnId,
 };
 pub use inbound::{
-    Addressed, Aim, Author, Edition, Inbound, InboundKind, Intervened, Intervention, Message,
-    Overheard, Quote, Scrutiny,
+    Addressed, Aim, Author, Bystander, Edition, Inbound, InboundKind, Intervened, Intervention,
+    Message, Overheard, Quote, Scrutiny, Standing,
 };
 pub use media::{Media, MediaKind, Unfetched};
 pub use outbound::{Act, Draft, Outbound, Progress, Receipt};
@@ -58,5 +58,5 @@ pub use redact::Redactor;
 pub use secret::Secret;
 pub use source::{Below, KnownBy, Source};
 pub use time::Timestamp;
-pub use turn::{AgentEvent, Answer, Attended, Failure, Sending, Steer, Task, Word, Work};
+pub use turn::{AgentEvent, Answer, Attended, Failure, Sending, Steer, Task, Unasked, Word, Work};
 pub use voice::{Transcript, Understood};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Owner;
+
 /// A file that came with a message and is still at its platform. It is fetched once the message is
 /// safe, so that a large or slow one cannot keep a platform from being heard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,16 @@ pub struct Media {
     /// Bytes, as declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
+    /// Whose it is.
+    #[serde(default, skip_serializing_if = "Owner::is_sender")]
+    pub owner: Owner,
+}
+
+impl Media {
+    /// The same file, of whoever wrote the message that its message answers.
+    pub fn answered(self) -> Self {
+        Self { owner: Owner::Answered, ..self }
+    }
 }
 
 /// What a file is to the people who sent it.

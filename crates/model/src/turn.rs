@@ -108,6 +108,15 @@ pub enum Answer {
     },
 }
 
+/// A call that is decided about without asking anybody, known by what would be asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unasked {
+    /// What would be called.
+    pub tool: String,
+    /// Who does what with what, for whom and where.
+    pub digest: Digest,
+}
+
 /// What happens in a turn. Each is made durable before the agent goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEvent {
@@ -130,6 +139,8 @@ pub enum AgentEvent {
     Calling {
         /// The call.
         call: CallId,
+        /// What it does that nobody has to be asked about.
+        unasked: Option<Box<Unasked>>,
     },
     /// A tool returned.
     Called {
@@ -143,6 +154,8 @@ pub enum AgentEvent {
         sends: Vec<Sending>,
         /// Whether the tool says it went wrong.
         failed: bool,
+        /// What was not done, whoever would approve it.
+        refused: Option<Box<Unasked>>,
     },
     /// The agent asks the person something and waits for `Word::Answer`.
     Asked(Question),

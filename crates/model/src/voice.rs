@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::FileId;
+use crate::{FileId, Owner};
 
 /// What was made of a recording that came with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +11,9 @@ pub struct Transcript {
     pub of: FileId,
     /// What was said in it.
     pub said: Understood,
+    /// Whose recording it is.
+    #[serde(default, skip_serializing_if = "Owner::is_sender")]
+    pub owner: Owner,
 }
 
 /// What could be made out in a recording.

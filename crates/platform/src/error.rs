@@ -171,6 +171,46 @@ pub enum LinkError {
     },
 }
 
+/// A failure that is told in words which others have chosen: they may repeat whatever they were sent.
+pub trait Worded {
+    /// All of these words.
+    fn words(&mut self) -> Vec<&mut String>;
+}
+
+impl Worded for SendError {
+    fn words(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Throttled { .. } | Self::Halted { .. } | Self::Vanished => Vec::new(),
+            Self::Gone { reason }
+            | Self::Unauthorized { reason }
+            | Self::Unreadable { reason }
+            | Self::Rejected { reason }
+            | Self::Unreachable { reason }
+            | Self::Unconfirmed { reason } => vec![reason],
+        }
+    }
+}
+
+impl Worded for ConnectError {
+    fn words(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Unreachable { reason } => vec![reason],
+            Self::Refused { problem, hint } | Self::Fatal { problem, hint } => vec![problem, hint],
+        }
+    }
+}
+
+impl Worded for LinkError {
+    fn words(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Lost { reason }
+            | Self::Deaf { reason, until: _, since: _ }
+            | Self::Unauthorized { reason } => vec![reason],
+            Self::Conflict { problem, hint } => vec![problem, hint],
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ mod ports;
 mod registration;
 
 pub use desk::{Asking, CodeOut, Decided, Decision, Desk, DeskError, Guest, Lobby, Visit};
-pub use error::{ConnectError, Fate, LinkError, Proof, SendError};
+pub use error::{ConnectError, Fate, LinkError, Proof, SendError, Worded};
 pub use hurry::Hurry;
 pub use kept::Kept;
 pub use link::{

@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use talaria_model::{Inbound, InboundKind, Media, Outbound, Overheard, Quote, Receipt, Seq};
 
-use crate::{ByteStream, LinkError, Proof, SendError, Surface};
+use crate::{ByteStream, LinkError, Proof, SendError, Surface, Worded};
 
 /// A connected account. Dropping it disconnects.
 pub struct Link {
@@ -222,4 +222,12 @@ pub enum FetchError {
         /// What stood in the way.
         reason: String,
     },
+}
+
+impl Worded for FetchError {
+    fn words(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Refused { reason } | Self::Unreachable { reason } => vec![reason],
+        }
+    }
 }

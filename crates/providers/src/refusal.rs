@@ -142,7 +142,8 @@ impl Refusal {
     }
 }
 
-/// Text for a person to read: one line, not too long, nothing that moves a cursor.
+/// Text for a person to read: one line, not too long, nothing that moves a cursor. What it repeats of our
+/// secrets is taken out by others, who know a secret only as a whole: it is not cut in a word.
 pub(crate) fn plain(text: &str) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
@@ -154,12 +155,22 @@ pub(crate) fn plain(text: &str) -> String {
         }
         line.push_str(word);
         if line.len() > LONGEST_DETAIL {
-            line.truncate(line.floor_char_boundary(LONGEST_DETAIL));
+            line.truncate(end_of_word(&line, LONGEST_DETAIL));
             line.push('…');
             break;
         }
     }
     line
+}
+
+/// The last place, at most here, at which a line can be cut without leaving the beginning of what may be a key.
+fn end_of_word(line: &str, most: usize) -> usize {
+    let of_a_key = |c: char| c.is_ascii_graphic() && !"\"'`,;(){}[]<>".contains(c);
+    let (kept, left_out) = line.split_at(line.floor_char_boundary(most));
+    match left_out.starts_with(of_a_key) {
+        true => kept.trim_end_matches(of_a_key).trim_end().len(),
+        false => kept.len(),
+    }
 }
 
 /// The words of a body that is not JSON; a web page has none.
@@ -311,6 +322,21 @@ mod tests {
             ProviderError::RateLimited { after: None }
         );
         assert!(matches!(of("{}"), ProviderError::Unavailable { .. }));
+    }
+
+    #[test]
+    fn a_key_is_shown_whole_or_not_at_all_so_that_whoever_takes_it_out_knows_it() {
+        let key = "sk-canary+5d41/402a.bc4b=";
+        for (before, after) in [(" ", " is wrong"), ("\"", "\"}"), ("（", "）"), (" ", "")] {
+            for length in 250..310 {
+                let text =
+                    format!("{}{before}{key}{after} {}", "x ".repeat(length / 2), "y ".repeat(40));
+                let line = plain(&text);
+                assert!(line.contains(key) || !line.contains("sk-c"), "{length}: {line}");
+                assert!(line.ends_with('…') && line.len() > 250, "{length}: {line}");
+            }
+        }
+        assert_eq!(plain(&"x".repeat(5000)), "…", "all of it may be one");
     }
 
     #[test]

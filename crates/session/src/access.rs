@@ -374,6 +374,8 @@ pub enum Deed {
     Speak,
     /// Stop their own turn. For another's they have to be able to give the command.
     Stop,
+    /// Take back turns, with what came of them.
+    TakeBack(Whose),
     /// Answer a question of the agent.
     Answer(Whose),
     /// Let a call of the agent have its effect, as far as the configuration says who may.
@@ -384,6 +386,8 @@ pub enum Deed {
     Command(Who, Gating),
     /// Let somebody in, or put them out again.
     LetIn,
+    /// Have whoever they let in heard in rooms like this one.
+    LetInto,
     /// Be given a code with which the operator can let them in.
     AskToPair,
     /// Be let in by a code that an administrator has handed on.
@@ -398,9 +402,11 @@ pub enum Deed {
 
 impl Deed {
     /// All of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 29] = [
         Self::Speak,
         Self::Stop,
+        Self::TakeBack(Whose::Own),
+        Self::TakeBack(Whose::Anothers),
         Self::Answer(Whose::Own),
         Self::Answer(Whose::Anothers),
         Self::Approve(Whose::Own, Approvers::Requester),
@@ -420,6 +426,7 @@ impl Deed {
         Self::Command(Who::Admin, Gating::Off),
         Self::Command(Who::Admin, Gating::On),
         Self::LetIn,
+        Self::LetInto,
         Self::AskToPair,
         Self::Redeem,
         Self::ReadOthers,
@@ -432,6 +439,8 @@ impl Deed {
         match self {
             Self::Speak => "speak to the agent",
             Self::Stop => "stop their own turn",
+            Self::TakeBack(Whose::Own) => "take back their own turns with `/undo`",
+            Self::TakeBack(Whose::Anothers) => "take back another's turns",
             Self::Answer(Whose::Own) => "answer a question put to them",
             Self::Answer(Whose::Anothers) => "answer a question put to somebody else",
             Self::Approve(Whose::Own, Approvers::Requester) => {
@@ -475,6 +484,7 @@ impl Deed {
                 "give an administrator's command, where one is named"
             }
             Self::LetIn => "let somebody in with `/pair`",
+            Self::LetInto => "have whom they let in be heard in such chats",
             Self::AskToPair => "get a pairing code",
             Self::Redeem => "be let in by a code",
             Self::ReadOthers => "search the operator's other conversations",
@@ -515,6 +525,7 @@ pub const fn permitted(surface: Surface, deed: Deed, footing: Footing, room: Roo
     match deed {
         Deed::Speak
         | Deed::Stop
+        | Deed::TakeBack(Whose::Own)
         | Deed::Answer(Whose::Own)
         // Nobody has to have done what they asked for.
         | Deed::Deny(Whose::Own, Approvers::Requester | Approvers::Admins | Approvers::Both)
@@ -533,7 +544,10 @@ pub const fn permitted(surface: Surface, deed: Deed, footing: Footing, room: Roo
         | Deed::Deny(Whose::Anothers, Approvers::Requester) => match footing {
             Operator | Admin | Listed | Paired | Guest | Stranger | Nobody => Refused,
         },
-        Deed::Approve(Whose::Own, Approvers::Admins)
+        // Nobody brings others where they have no say themselves.
+        Deed::LetInto
+        | Deed::TakeBack(Whose::Anothers)
+        | Deed::Approve(Whose::Own, Approvers::Admins)
         | Deed::Approve(Whose::Anothers, Approvers::Admins | Approvers::Both)
         | Deed::Deny(Whose::Anothers, Approvers::Admins | Approvers::Both) => match footing {
             Operator | Admin => Granted,
@@ -638,6 +652,19 @@ impl Access {
             bounds: self.bounds(footing, person.as_deref()),
             person,
         }
+    }
+
+    /// Whether somebody may let others in who are then heard as far as this.
+    pub fn may_let_in(
+        &self,
+        sender: &Sender,
+        roles: &[RoleId],
+        grant: Option<Reach>,
+        reach: Reach,
+    ) -> bool {
+        let may = |deed, room| self.authority(Caller { sender, roles, room, grant }).may(deed);
+        let mut heard_in = Room::ALL.into_iter().filter(|room| room.is_within(reach));
+        may(Deed::LetIn, Room::Direct) && heard_in.all(|room| may(Deed::LetInto, room))
     }
 
     /// Who a sender is, where the operator knows them by name.

@@ -28,6 +28,8 @@ pub struct Gate {
     pub exchanges: u32,
     /// What becomes of what is said to others.
     pub chatter: Chatter,
+    /// Whose words are read beside a message.
+    pub bystanders: Bystanders,
 }
 
 impl Default for Gate {
@@ -43,6 +45,7 @@ impl Default for Gate {
             bots: Bots::default(),
             exchanges: 10,
             chatter: Chatter::default(),
+            bystanders: Bystanders::default(),
         }
     }
 }
@@ -107,6 +110,16 @@ pub enum Chatter {
     Ignored,
     /// The agent reads it with the next message that is for it.
     Overheard,
+}
+
+/// Whose words the agent reads that were said before a message, and not to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Bystanders {
+    /// Of those who are heard.
+    #[default]
+    Heard,
+    /// Everybody's, and who is not heard is marked.
+    Everyone,
 }
 
 /// Chats and threads: a chat by its id, a thread as `chat:thread`, everything as `*`.

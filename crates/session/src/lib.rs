@@ -37,7 +37,9 @@ pub use event::{
     Attest, Attested, Closed, Effect, Ended, Event, Farewell, PairWish, Passed, Past, Pause,
     Recalled, Replacement, Request, Retired, Start, Told,
 };
-pub use gate::{Attention, Bots, Chatter, Elsewhere, Gate, Mention, Part, Places, Threads};
+pub use gate::{
+    Attention, Bots, Bystanders, Chatter, Elsewhere, Gate, Mention, Part, Places, Threads,
+};
 pub use key::{GroupSessions, Scope, SessionKey, ThreadSessions};
 pub use lapse::Lapse;
 pub use life::{Activity, Continuity, During, Happening, Life, ResetReason, ResumeReason};
@@ -45,7 +47,7 @@ pub use people::{Person, Role};
 pub use reset::{Background, Expiry, Notify, ResetMode, ResetPolicy, expired};
 pub use rules::{Acks, AfterStop, Approvals, Approvers, Asking, Busy, Edits, Rules};
 pub use session::{
-    Answered, ApprovedHere, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Phase,
+    Answered, ApprovedHere, Asked, Beside, Copies, Footer, Joins, Mark, Note, Origin, Paid, Phase,
     Preferences, Session, Speaker, TurnInHand, Verbosity, Waiting,
 };
 pub use step::{Begun, Unsaid};

@@ -321,6 +321,12 @@ pub enum Refusal {
     /// That cannot be a code.
     #[error("that is no code: a code has 8 letters and digits")]
     NotACode,
+    /// They are no administrator any more.
+    #[error("you are no administrator any more")]
+    NotYours,
+    /// They are no administrator everywhere.
+    #[error("you may let people in to direct chats only: in groups you are no administrator")]
+    NotThatFar,
     /// Too many codes are out.
     #[error("too many codes are out already; wait, or clear them")]
     TooManyCodes,
@@ -548,9 +554,12 @@ impl GuestBook {
         Ok(code)
     }
 
-    /// Forgets the codes of administrators who may let nobody in any more.
-    pub fn void(&mut self, may_let_in: impl Fn(&Issuer) -> bool) {
-        self.issued.retain(|issued| issued.admin.as_ref().is_none_or(&may_let_in));
+    /// Forgets the codes of administrators who may let nobody in that far any more.
+    pub fn void(&mut self, may_let_in: impl Fn(&Issuer, Reach) -> bool) {
+        let is_good = |issued: &Issued| {
+            issued.admin.as_ref().is_none_or(|admin| may_let_in(admin, issued.reach))
+        };
+        self.issued.retain(is_good);
     }
 
     /// Puts somebody out. What they asked for in the meantime goes with them.

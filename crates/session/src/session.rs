@@ -352,6 +352,26 @@ pub struct Waiting {
     /// Whether it may share a turn.
     #[serde(default, skip_serializing_if = "Joins::is_burst")]
     pub joins: Joins,
+    /// Whether it has been paid for.
+    #[serde(default, skip_serializing_if = "Paid::is_later")]
+    pub paid: Paid,
+}
+
+/// Whether something said counts among the messages of the day yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Paid {
+    /// It does when a turn takes it up.
+    #[default]
+    Later,
+    /// It has since it was passed on to a turn, whether that takes it up or the next one does.
+    Already,
+}
+
+impl Paid {
+    const fn is_later(&self) -> bool {
+        matches!(self, Self::Later)
+    }
 }
 
 /// Whether something said may share a turn with what the same person said before and after.
@@ -571,6 +591,12 @@ impl Session {
     /// Whether it has something to do: a turn in hand, something waiting, or something asked for.
     pub fn is_restless(&self) -> bool {
         self.hand().is_some() || !self.waiting.is_empty() || !self.asked.is_empty()
+    }
+
+    /// Everything that was paid for and that no turn has taken up yet.
+    pub fn paid(&self) -> impl Iterator<Item = &Waiting> {
+        let steers = self.hand().into_iter().flat_map(|hand| &hand.steers);
+        steers.chain(&self.waiting).filter(|said| said.paid == Paid::Already)
     }
 
     /// Whether it may be told that something more was said. An answer takes no room.

@@ -101,6 +101,7 @@ mod tests {
             files: Vec::new(),
             heard: None,
             message: None,
+            forwarded: None,
         };
         Entry {
             number,

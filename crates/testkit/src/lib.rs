@@ -30,7 +30,7 @@ pub use llm::{Asked, FakeLlm, Hold, Pace, Reply, ScriptedCall};
 pub use past::Past;
 pub use process::{Clutter, GatewayProcess, Home, Launch, Usage};
 pub use vendor::{
-    Act, Arrived, Author, Choice, Conduct, Happened, Overheard, Place, Quote, Refusal, Said, Shown,
-    Truth, Vendor, VendorSettings, Violation,
+    Act, Arrived, Author, By, Choice, Conduct, Happened, Overheard, Place, Quote, Refusal, Said,
+    Shown, Truth, Vendor, VendorSettings, Violation,
 };
 pub use waiting::within;

@@ -35,6 +35,7 @@ impl Archive for Past {
             files: Vec::new(),
             heard: None,
             message: None,
+            forwarded: None,
         };
         let entry = Entry {
             number: 1,

@@ -2,7 +2,7 @@
 
 use super::Shown::{Absent, Both, Later, Live, Tests};
 use super::{
-    Case, Shown, approvals, backups, codes, doors, errands, hooks, keeping, people, words,
+    Case, Shown, approvals, backups, codes, doors, errands, hooks, keeping, people, refusals, words,
 };
 
 const fn case(number: u16, attack: &'static str, shown: Shown) -> Case {
@@ -235,7 +235,12 @@ pub(super) const CASES: &[Case] = &[
     case(
         51,
         "quotes pull in the words of strangers",
-        Tests(&["what_a_message_answers_and_what_went_before_stands_in_front"]),
+        Both(
+            people::a_strangers_words_beside_a_message_are_no_wish,
+            &[
+                "the_words_of_whoever_is_not_heard_are_marked_and_left_out_unless_everybodys_are_read",
+            ],
+        ),
     ),
     case(
         52,
@@ -599,6 +604,7 @@ pub(super) const CASES: &[Case] = &[
                 "every_way_to_write_an_address_is_read",
                 "a_name_that_leads_inside_is_not_asked",
                 "what_no_honest_address_names_is_never_asked",
+                "what_the_operator_named_may_be_private_but_never_a_clouds_own",
             ],
         ),
     ),
@@ -748,7 +754,11 @@ pub(super) const CASES: &[Case] = &[
             ],
         ),
     ),
-    case(119, "errors that repeat tokens", Live(doors::no_secret_is_shown)),
+    case(
+        119,
+        "errors that repeat tokens",
+        Both(refusals::no_refusal_repeats_a_secret, &["no_error_shows_the_token"]),
+    ),
     case(
         120,
         "the model is asked for its keys",
@@ -891,7 +901,10 @@ pub(super) const CASES: &[Case] = &[
     case(
         148,
         "slow heads and thousands of idle connections",
-        Live(doors::a_flood_keeps_nobody_out),
+        Both(
+            doors::a_flood_keeps_nobody_out,
+            &["a_head_that_trickles_in_is_cut", "a_connection_that_says_nothing_is_closed"],
+        ),
     ),
     case(0, "a code of one account at another", Live(codes::a_code_is_of_one_account)),
     case(0, "a kill between a request and its approval", Live(codes::a_kill_loses_no_request)),

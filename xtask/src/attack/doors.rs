@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use talaria_testkit::vendors::slack;
-use talaria_testkit::{Home, Launch};
+use talaria_testkit::{Hold, Home, Launch};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::field::{
-    CANARIES, Field, JSON, MISCONFIGURED, Plain, WORK_SECRET, ended, now, signed, unchunked,
+    Browser, CANARIES, Field, JSON, MISCONFIGURED, Plain, WORK_SECRET, ended, now, signed,
+    unchunked,
 };
 use super::wire::{Ask, send};
 
@@ -456,43 +457,116 @@ pub(super) fn what_is_too_large_is_not_read(field: &Field) -> BoxFuture<'_, Resu
     .boxed()
 }
 
-/// ATK-038, ATK-148: slow heads, idle connections and a flood of strangers keep nobody out.
+/// ATK-148: slow heads, idle connections and a flood of strangers keep nobody out.
 pub(super) fn a_flood_keeps_nobody_out(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
-        let quiet = slowest(field).await?;
-        let before = memory(field)?;
-        let mut idle = Vec::new();
-        for number in 0..700 {
-            let mut stream = TcpStream::connect(&field.address).await?;
-            if number % 2 == 0 {
-                // Half a head, and nothing more.
-                let _ = stream.write_all(b"GET / HTTP/1.1\r\nho").await;
-            }
-            idle.push(stream);
-        }
-        let flood = (0..8).map(|_| async {
-            for _ in 0..250 {
-                // Who floods may be cut off.
-                let _ = field.ask(signed("work", "guess", now(), &[b'x'; 1024])).await;
-            }
-        });
-        let (_, honest) = futures::join!(join_all(flood), slowest(field));
-        let honest = honest?;
-        ensure!(
-            honest < quiet * 10 + Duration::from_millis(500),
-            "an honest request took {honest:?} in the flood and {quiet:?} before it"
-        );
-        // A head that does not come in ten seconds is not waited for.
-        let mut slow = idle.pop().expect("there are many");
-        let mut heard = Vec::new();
-        let cut = tokio::time::timeout(Duration::from_secs(20), slow.read_to_end(&mut heard)).await;
-        ensure!(cut.is_ok(), "half a head is waited for longer than 20 s");
-        drop(idle);
-        let grown = memory(field)?.saturating_sub(before);
-        ensure!(grown < 64 << 20, "it grew by {grown} bytes");
+        // Of a flood, those that hold on to a place for nothing lose it before their time is over.
+        let quiet = Plain::open(&field.binary, "").await?;
+        futures::try_join!(flooded(field), slow_heads_are_cut(&quiet.address))?;
         field.is_well().await
     }
     .boxed()
+}
+
+/// Whoever is honest is answered in time, while others hold on to many connections and are refused all the time.
+async fn flooded(field: &Field) -> Result<()> {
+    let quiet = slowest(field).await?;
+    let before = memory(field)?;
+    let mut idle = Vec::new();
+    for number in 0..700 {
+        let mut stream = TcpStream::connect(&field.address).await?;
+        if number % 2 == 0 {
+            // Half a head, and nothing more.
+            let _ = stream.write_all(HALF_A_HEAD).await;
+        }
+        idle.push(stream);
+    }
+    let flood = (0..16).map(|_| async {
+        for _ in 0..125 {
+            // Who floods may be cut off.
+            let _ = field.ask(signed("work", "guess", now(), &[b'x'; 1024])).await;
+        }
+    });
+    let (_, honest) = futures::join!(join_all(flood), slowest(field));
+    let honest = honest?;
+    ensure!(
+        honest < quiet * 10 + Duration::from_millis(500),
+        "an honest request took {honest:?} in the flood and {quiet:?} before it"
+    );
+    // Neither who said nothing nor who said half of it is waited for.
+    for mut stream in idle {
+        let mut heard = Vec::new();
+        let cut = stream.read_to_end(&mut heard);
+        let cut = tokio::time::timeout(Duration::from_secs(20), cut).await;
+        ensure!(cut.is_ok(), "one of 700 is waited for longer than 20 s");
+    }
+    let grown = memory(field)?.saturating_sub(before);
+    ensure!(grown < 64 << 20, "it grew by {grown} bytes");
+    Ok(())
+}
+
+/// A head that does not go on, although its first byte came in time.
+const HALF_A_HEAD: &[u8] = b"GET / HTTP/1.1\r\nho";
+
+/// How long the head of a request may take, as it is documented.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// How much longer it may take on a machine that is busy.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A head that does not come, comes half, or comes a byte at a time, is cut when its time is over: not before, so
+/// that it is known what cuts it, and not after.
+async fn slow_heads_are_cut(address: &str) -> Result<()> {
+    let nothing = cut_after(address, b"", Goes::Nowhere);
+    let half = cut_after(address, HALF_A_HEAD, Goes::Nowhere);
+    let trickling = cut_after(address, HALF_A_HEAD, Goes::On);
+    let (nothing, half, trickling) = futures::try_join!(nothing, half, trickling)?;
+    for (what, took) in [("nothing", nothing), ("half a head", half), ("a trickle", trickling)] {
+        let is_in_time = (HEAD - BUSY..HEAD + BUSY).contains(&took);
+        ensure!(is_in_time, "{what} was cut after {took:?} instead of {HEAD:?}");
+    }
+    Ok(())
+}
+
+/// What becomes of a head that was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    Nowhere,
+    /// A byte at a time, and is never silent for long.
+    On,
+}
+
+/// How long somebody waits for the rest of a head.
+async fn cut_after(address: &str, begun: &[u8], goes: Goes) -> Result<Duration> {
+    let mut stream = TcpStream::connect(address).await?;
+    let since = std::time::Instant::now();
+    stream.write_all(begun).await?;
+    let (mut reading, mut writing) = stream.into_split();
+    let trickle = async {
+        match goes {
+            Goes::Nowhere => {}
+            // Ends when nobody takes them any more.
+            Goes::On => {
+                while writing.write_all(b"o").await.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                }
+            }
+        }
+        std::future::pending::<()>().await
+    };
+    let mut heard = Vec::new();
+    tokio::select! {
+        // Whoever is cut off in the middle of a byte hears of it as an error.
+        _ = reading.read_to_end(&mut heard) => {}
+        () = trickle => {}
+        () = tokio::time::sleep(2 * HEAD) => {
+            let begun = String::from_utf8_lossy(begun);
+            anyhow::bail!("{begun:?} that goes {goes:?} is waited for longer than {:?}", 2 * HEAD)
+        }
+    }
+    let heard = String::from_utf8_lossy(&heard);
+    ensure!(!heard.starts_with("HTTP/1.1 2"), "half a head was answered: {heard}");
+    Ok(since.elapsed())
 }
 
 /// ATK-038: whoever sends most of a body under a signature that could be Slack's takes no memory, no time and no place.
@@ -574,7 +648,7 @@ fn memory(field: &Field) -> Result<u64> {
     Ok(kilobytes.unwrap_or_default() * 1024)
 }
 
-/// ATK-024, ATK-119: no secret is shown by any command, page or line of the log.
+/// ATK-024: no secret is shown by any command, page or line of the log.
 pub(super) fn no_secret_is_shown(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let mut seen = vec![("the log", field.output())];
@@ -588,7 +662,7 @@ pub(super) fn no_secret_is_shown(field: &Field) -> BoxFuture<'_, Result<()>> {
             seen.push((what, field.command(arguments).await?.1));
         }
         let browser = field.browser().await?;
-        for path in ["/api/state", "/api/conversations", "/api/search?q=canary"] {
+        for path in ["/api/state", "/api/conversations", "/api/search?q=xoxb"] {
             seen.push((path, field.ask(browser.signs(Ask::get(path))).await?.body));
         }
         for (what, text) in seen {
@@ -620,35 +694,30 @@ pub(super) fn a_client_cannot_say_who_it_is(field: &Field) -> BoxFuture<'_, Resu
     .boxed()
 }
 
-/// ATK-012, ATK-066: an id is no authority, and no path.
+/// ATK-012, ATK-066: an id is no authority, and no path: neither one that is guessed nor the one that a
+/// conversation elsewhere really has.
 pub(super) fn an_id_opens_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let browser = field.browser().await?;
-        for id in [
-            "work:D1",
-            "slack-D1",
-            "D1",
-            "..",
-            "..%2F..%2Fconfig.yaml",
-            "%2Fetc%2Fpasswd",
-            "state.db",
-            "chat-0001%00",
-            "work%3AD1%3A1699999999.000100",
-        ] {
+        let number = field.fresh();
+        let (theirs, ours) = (format!("aunt Zanzibar {number}"), format!("uncle Quagga {number}"));
+        said_by_somebody(field, number, &theirs).await?;
+        field.shown(&theirs).await?;
+        let mut ids = real_ids(field).await?;
+        ids.extend(MADE_UP.map(str::to_owned));
+        said_by_us(field, &browser, &ours).await?;
+        for id in &ids {
             let history =
                 field.ask(browser.signs(Ask::get(&format!("/api/conversations/{id}/history"))));
             let history = history.await?;
             ensure!(history.status < 500, "{id} got {}", history.status);
-            for private in ["say it once", "and then this", "model:", "root:"] {
+            for private in [theirs.as_str(), "model:", "root:"] {
                 ensure!(!history.body.contains(private), "{id} showed {:.300}", history.body);
             }
             let file = field.ask(browser.signs(Ask::get(&format!("/api/files/{id}")))).await?;
             ensure!(matches!(file.status, 400 | 404), "{id} as a file got {}", file.status);
-            let stop = Ask::post(&format!("/api/conversations/{id}/stop"), "{}")
-                .with("content-type", JSON);
-            let stop = field.ask(browser.signs(stop)).await?;
-            ensure!(stop.status < 500, "{id} stopped got {}", stop.status);
         }
+        nobody_else_is_stopped(field, &browser, &ids).await?;
         for id in ["../../config.yaml", "/etc/passwd", "' OR 1=1 --"] {
             let (code, output) = field.command(&["sessions", "show", id]).await?;
             ensure!(code != 0 && !output.contains("model:"), "{id}: {code}: {output}");
@@ -656,6 +725,88 @@ pub(super) fn an_id_opens_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
         field.is_well().await
     }
     .boxed()
+}
+
+/// Ids that somebody might make up.
+const MADE_UP: [&str; 9] = [
+    "work:D1",
+    "slack-D1",
+    "D1",
+    "..",
+    "..%2F..%2Fconfig.yaml",
+    "%2Fetc%2Fpasswd",
+    "state.db",
+    "chat-0001%00",
+    "work%3AD1%3A1699999999.000100",
+];
+
+/// What we say on the page goes here.
+const OURS: &str = "/api/conversations/chat-0012";
+
+/// Somebody says something on Slack.
+async fn said_by_somebody(field: &Field, number: u64, words: &str) -> Result<()> {
+    let body = slack::said(number, words).to_string();
+    let took = field.ask(signed("work", WORK_SECRET, now(), body.as_bytes())).await?;
+    ensure!(took.status == 200, "a message got {}", took.status);
+    Ok(())
+}
+
+/// The ids and keys of their conversations, as an address has them.
+async fn real_ids(field: &Field) -> Result<Vec<String>> {
+    let (_, listed) = field.command(&["sessions", "list", "--account", "work", "--json"]).await?;
+    let listed: serde_json::Value = serde_json::from_str(&listed)?;
+    let sessions = listed["sessions"].as_array().into_iter().flatten();
+    let ids = sessions.flat_map(|session| [session["id"].as_str(), session["key"].as_str()]);
+    let ids: Vec<_> = ids.flatten().map(|id| id.replace(':', "%3A")).collect();
+    ensure!(ids.len() >= 2, "nobody has a conversation: {listed}");
+    Ok(ids)
+}
+
+/// We say something on the page, and find it again: an id of ours opens what is ours.
+pub(super) async fn said_by_us(field: &Field, browser: &Browser, words: &str) -> Result<()> {
+    let body = serde_json::json!({ "id": format!("message-{}", field.fresh()), "text": words });
+    let ask = Ask::post(&format!("{OURS}/messages"), body.to_string());
+    let said = field.ask(browser.signs(ask.with("content-type", JSON))).await?;
+    ensure!(said.status == 200, "our own message got {}", said.status);
+    let found = async {
+        let history = || browser.signs(Ask::get(&format!("{OURS}/history")));
+        while !unchunked(&field.ask(history()).await?).contains(words) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(Duration::from_secs(30), found).await.context("we do not find it")?
+}
+
+/// A turn of somebody else goes on, whichever id is stopped meanwhile.
+async fn nobody_else_is_stopped(field: &Field, browser: &Browser, ids: &[String]) -> Result<()> {
+    let stop = |conversation: &str, name: String| {
+        let body = serde_json::json!({ "id": name }).to_string();
+        let ask = Ask::post(&format!("{conversation}/stop"), body).with("content-type", JSON);
+        field.ask(browser.signs(ask))
+    };
+    let (number, asked) = (field.fresh(), field.model.requests());
+    let words = format!("and my cousin Okapi {number}");
+    field.model.hold(Hold::BeforeAnswering);
+    said_by_somebody(field, number, &words).await?;
+    let begun = field.model.until_requests(asked + 1);
+    let begun = tokio::time::timeout(Duration::from_secs(30), begun).await;
+    let mut stopped = Vec::new();
+    for (nth, id) in ids.iter().enumerate() {
+        let conversation = format!("/api/conversations/{id}");
+        stopped.push((id, stop(&conversation, format!("stop-{number}-{nth}")).await));
+    }
+    let ours = stop(OURS, format!("stop-{number}-ours")).await;
+    // Whatever came of it, others can go on.
+    field.model.hold(Hold::Never);
+    begun.context("no turn began")?;
+    for (id, answer) in stopped {
+        let status = answer?.status;
+        ensure!(status < 500, "{id} stopped got {status}");
+    }
+    let ours = ours?.status;
+    ensure!(ours == 200, "we may not even stop what is ours: {ours}");
+    field.shown(&words).await
 }
 
 /// Over HTTPS a cookie is one that nobody can plant or overhear, and no other one is a login.

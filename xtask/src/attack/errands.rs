@@ -5,16 +5,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::json;
 use talaria_testkit::scripted::{Fault, Reply as Answered};
 use talaria_testkit::vendors::slack::Upload;
 use talaria_testkit::{Asked, Home, Impostor, Launch, Reply, ScriptedCall};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::field::Field;
+use super::market::{ALL, Hosts, Market, Place, Vendors};
 use super::office::{CANARY, Office, Setup};
 use super::wire::Ask;
 
@@ -45,32 +46,74 @@ async fn shares_a_file(office: &Office, address: &str) -> Result<()> {
 }
 
 /// ATK-100, ATK-101, ATK-104, ATK-106: an address inside is not asked, however it is written and whoever names
-/// it: the event, or what Slack says when it is asked about the file.
+/// it: the event, what a vendor says when it is asked about the file, or the configuration.
 pub(super) fn an_address_inside_is_not_asked(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let port = listener.local_addr()?.port();
-        let office = Office::open(&field.binary, BOTH).await?;
-        for address in [
-            format!("http://127.0.0.1:{port}/latest/meta-data/"),
-            format!("https://127.0.0.1:{port}/latest/meta-data/"),
-            format!("http://localhost:{port}/a.png"),
-            format!("http://[::ffff:127.0.0.1]:{port}/a.png"),
-            format!("http://2130706433:{port}/a.png"),
-            format!("http://0x7f.1:{port}/a.png"),
-            format!("http://files.slack.com@127.0.0.1:{port}/a.png"),
-            "http://169.254.169.254/latest/meta-data/".to_owned(),
-        ] {
-            let told = json!({ "ok": true, "file": { "id": "F7", "name": "a.png",
-                "mimetype": "image/png", "mode": "hosted", "size": 100,
-                "url_private": address, "url_private_download": address } });
-            office.slack.http.fault("files.info", Fault::Instead(Answered::json(&told)));
-            shares_a_file(&office, &address).await?;
-        }
-        ensure!(connected(&listener).await.is_none(), "it asked an address inside");
-        Ok(())
+        no_server_is_asked_that_is_not_the_vendors(field).await?;
+        no_address_of_nobody_is_asked(field).await
     }
     .boxed()
+}
+
+/// Of another server than the vendor's own nothing is asked, whatever its address is.
+async fn no_server_is_asked_that_is_not_the_vendors(field: &Field) -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let port = listener.local_addr()?.port();
+    let office = Office::open(&field.binary, BOTH).await?;
+    for address in [
+        format!("http://127.0.0.1:{port}/latest/meta-data/"),
+        format!("https://127.0.0.1:{port}/latest/meta-data/"),
+        format!("http://localhost:{port}/a.png"),
+        format!("http://[::ffff:127.0.0.1]:{port}/a.png"),
+        format!("http://2130706433:{port}/a.png"),
+        format!("http://0x7f.1:{port}/a.png"),
+        format!("http://files.slack.com@127.0.0.1:{port}/a.png"),
+        "http://169.254.169.254/latest/meta-data/".to_owned(),
+    ] {
+        let told = json!({ "ok": true, "file": { "id": "F7", "name": "a.png",
+                "mimetype": "image/png", "mode": "hosted", "size": 100,
+                "url_private": address, "url_private_download": address } });
+        office.slack.http.fault("files.info", Fault::Instead(Answered::json(&told)));
+        shares_a_file(&office, &address).await?;
+    }
+    ensure!(connected(&listener).await.is_none(), "it asked an address inside");
+    Ok(())
+}
+
+/// How the address of nobody can be written. All of them lead to this machine where the system is Linux, and
+/// all are the vendor's own server, as the configuration says. So there is nothing in the way but the verdict
+/// about the address.
+const NOBODY: Hosts = Hosts { telegram: "[::ffff:0:0]", discord: "0x0", slack: "0.0.0.0" };
+
+/// Where files are at an address that nobody honest has, none is fetched, by the way of no platform: of Discord
+/// the event says where a file is, of Slack a second answer, and of Telegram the configuration alone.
+async fn no_address_of_nobody_is_asked(field: &Field) -> Result<()> {
+    let mut wrong = Vec::new();
+    // Where they are at an address of the operator's own, all are.
+    for (hosts, expect) in [(Hosts::PLAIN, true), (NOBODY, false)] {
+        let market = Market::open(&field.binary, Vendors::open(hosts).await?).await?;
+        market.connected().await?;
+        for (number, kind) in (1..).zip(ALL) {
+            let (place, address) = (Place::of(kind, number), market.vendors.shelved(kind, number)?);
+            reaches(&address).await?;
+            market.send(&place, "look at this", number).await?;
+            market.shown(&place, "look at this").await?;
+            let fetched = market.vendors.fetches(kind) > 0;
+            if fetched != expect {
+                wrong.push(format!("a file of {kind:?} was fetched from {address}: {fetched}"));
+            }
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("; "));
+    Ok(())
+}
+
+/// Insists that an address leads to somebody: what is not asked there is not asked because nobody wants to.
+async fn reaches(address: &str) -> Result<()> {
+    let url = reqwest::Url::parse(address)?;
+    let sockets = url.socket_addrs(|| None)?;
+    let stream = TcpStream::connect(sockets.as_slice()).await;
+    stream.map(drop).with_context(|| format!("nothing is tried: {address} leads nowhere"))
 }
 
 /// ATK-103: a redirect to an address inside is not followed.
@@ -86,9 +129,10 @@ pub(super) fn a_redirect_leads_nowhere_inside(field: &Field) -> BoxFuture<'_, Re
         ] {
             let elsewhere = Answered::status(status, "").with("location", &address);
             office.slack.http.fault("/files-pri/", Fault::Instead(elsewhere));
+            let fetched = || office.slack.http.requests_to("/files-pri/").len();
+            let before = fetched();
             shares_a_file(&office, "https://files.slack.com/a.png").await?;
-            let fetched = office.slack.http.requests_to("/files-pri/").len();
-            ensure!(fetched > 0, "the file was never asked for");
+            ensure!(fetched() == before + 1, "nobody was led to {address}");
         }
         ensure!(connected(&listener).await.is_none(), "it followed a redirect inside");
         Ok(())

@@ -15,17 +15,21 @@ use super::wire::{Answer, Ask};
 /// Nothing takes longer unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How often it is looked whether something has come about.
+const GLANCE: Duration = Duration::from_millis(20);
+
 /// Secrets of the gateway that is attacked. None of them may be seen anywhere.
-pub(super) const CANARIES: [&str; 3] = [KEY, WORK_SECRET, CLUB_SECRET];
+pub(super) const CANARIES: [&str; 5] =
+    [MODEL_KEY, WORK_TOKEN, CLUB_TOKEN, WORK_SECRET, CLUB_SECRET];
 
 /// What the model asks for.
-const KEY: &str = "sk-canary-of-the-model-1f0c";
+pub(super) const MODEL_KEY: &str = "sk-1f0c7b2e9d4a6c8e0b3f5d7a";
 
-/// What the Slack of the field knows the account `work` by.
-pub(super) const WORK_TOKEN: &str = "xoxb-1";
+/// What Slack knows the account `work` by.
+pub(super) const WORK_TOKEN: &str = "xoxb-1-3c5e7f9a1b3d5f7e9c1a3b5d";
 
 /// What it knows the account `club` by.
-const CLUB_TOKEN: &str = "xoxb-2";
+pub(super) const CLUB_TOKEN: &str = "xoxb-2-8d6b4f2e0c1a3e5d7b9f1c3e";
 
 /// What Slack signs for the account `work`.
 pub(super) const WORK_SECRET: &str = "canary4d1e2f6a7b8c9d0e1f2a3b4c5d";
@@ -41,8 +45,8 @@ pub(crate) struct Field {
     /// Where it listens: `127.0.0.1:8420`.
     pub(super) address: String,
     pub(super) model: FakeLlm,
+    slack: slack::Vendor,
     messages: AtomicU64,
-    _slack: slack::Vendor,
 }
 
 impl Field {
@@ -56,7 +60,7 @@ impl Field {
         let config = format!(
             "model: fake/test-model\n\
              log: {{level: debug}}\n\
-             providers:\n  fake: {{wire: openai, base_url: \"{}\", api_key: {KEY}}}\n\
+             providers:\n  fake: {{wire: openai, base_url: \"{}\", api_key: {MODEL_KEY}}}\n\
              accounts:\n\
              \x20 work: {{platform: slack, base_url: \"{api}\", bot_token: {WORK_TOKEN}, signing_secret: {WORK_SECRET}, allow: [U1]}}\n\
              \x20 club: {{platform: slack, base_url: \"{api}\", bot_token: {CLUB_TOKEN}, signing_secret: {CLUB_SECRET}, allow: [U1]}}\n",
@@ -73,8 +77,8 @@ impl Field {
             process,
             address,
             model,
+            slack,
             messages: AtomicU64::new(100),
-            _slack: slack,
         };
         for account in ["work", "club"] {
             let connected = async {
@@ -93,6 +97,21 @@ impl Field {
     /// The number of a message that nobody has sent: what was sent once is not heard again.
     pub(super) fn fresh(&self) -> u64 {
         self.messages.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Waits until these words are shown in Slack.
+    pub(super) async fn shown(&self, words: &str) -> Result<()> {
+        let is_shown = || {
+            let state = self.slack.world.lock();
+            state.messages.iter().any(|one| one.user == "UBOT" && one.text.contains(words))
+        };
+        let shown = async {
+            while !is_shown() {
+                tokio::time::sleep(GLANCE).await;
+            }
+        };
+        let shown = tokio::time::timeout(PATIENCE, shown).await;
+        shown.with_context(|| format!("never shown: {words:?}"))
     }
 
     /// Sends a request to the gateway.

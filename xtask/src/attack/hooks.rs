@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::json;
-use talaria_testkit::vendors::slack::{event, said};
+use talaria_testkit::vendors::slack::{event, said, ts};
 use talaria_testkit::{Home, Launch};
 
 use super::field::{
@@ -36,10 +36,11 @@ async fn is_not_started(field: &Field, config: &str) -> Result<()> {
     Ok(())
 }
 
-/// ATK-028: what is not signed, badly or twice, is refused, and all of it alike.
+/// ATK-028, ATK-033: what is not signed, badly or twice, is refused, all of it alike, and leaves no trace: what is
+/// genuine is heard behind it, under the same name.
 pub(super) fn what_is_not_signed_is_refused(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
-        let body = said(1, "not signed").to_string();
+        let body = said(field.fresh(), "not signed").to_string();
         let (at, bytes) = (now(), body.as_bytes());
         let right = signature(WORK_SECRET, at, bytes);
         let plain = || Ask::post("/in/work", bytes).with("content-type", JSON);
@@ -69,7 +70,12 @@ pub(super) fn what_is_not_signed_is_refused(field: &Field) -> BoxFuture<'_, Resu
         }
         answers.dedup();
         ensure!(answers.len() == 1, "answers tell forgeries apart: {answers:?}");
-        ensure!(field.model.requests() == asked, "a forgery began a turn");
+        let genuine = field.ask(signed("work", WORK_SECRET, now(), bytes)).await?;
+        ensure!(genuine.status == 200, "what is genuine got {}", genuine.status);
+        let answered = field.model.until_requests(asked + 1);
+        tokio::time::timeout(Duration::from_secs(30), answered).await.context("it is not heard")?;
+        let turns = field.model.requests() - asked;
+        ensure!(turns == 1, "{turns} turns began instead of 1");
         Ok(())
     }
     .boxed()
@@ -98,7 +104,8 @@ pub(super) fn the_bytes_are_what_is_signed(field: &Field) -> BoxFuture<'_, Resul
     .boxed()
 }
 
-/// ATK-030, ATK-031: a replay is acknowledged and does nothing, whatever its headers look like.
+/// ATK-030, ATK-031: a replay is acknowledged and does nothing, whatever its headers look like and however the
+/// same is spelled.
 pub(super) fn a_replay_does_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let asked = field.model.requests();
@@ -108,11 +115,22 @@ pub(super) fn a_replay_does_nothing(field: &Field) -> BoxFuture<'_, Result<()>> 
         ensure!(first.status == 200, "the first got {}", first.status);
         let answered = field.model.until_requests(asked + 1);
         tokio::time::timeout(Duration::from_secs(30), answered).await.context("no turn began")?;
-        for later in 0..5 {
-            let retry = signed("work", WORK_SECRET, at + later, body.as_bytes());
+        let value: serde_json::Value = serde_json::from_str(&body)?;
+        let mut renamed = value.clone();
+        renamed["event_id"] = json!("EvOther");
+        let spellings = [
+            body.clone(),
+            format!(" {body}\r\n"),
+            serde_json::to_string_pretty(&value)?,
+            body.replace("say it once", "\\u0073ay it on\\u0063e"),
+            renamed.to_string(),
+        ];
+        for (later, spelling) in (0..).zip(spellings) {
+            ensure!(later == 0 || spelling != body, "it is spelled as before: {spelling}");
+            let retry = signed("work", WORK_SECRET, at + later, spelling.as_bytes());
             let retry = retry.with("x-slack-retry-num", &later.to_string());
             let answer = field.ask(retry).await?;
-            ensure!(answer.status == 200, "a replay got {}", answer.status);
+            ensure!(answer.status == 200, "{spelling} got {}", answer.status);
         }
         // What comes behind it has begun its turn by the time that is told.
         let last = said(field.fresh(), "and then this").to_string();
@@ -139,18 +157,23 @@ pub(super) fn a_recording_is_refused(field: &Field) -> BoxFuture<'_, Result<()>>
     .boxed()
 }
 
-/// ATK-035: headers of proxies change nothing of what is verified.
+/// ATK-035: headers of proxies change nothing of what is verified, nor whose secret it is verified by.
 pub(super) fn forwarded_hosts_change_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
-        let body = said(35, "from elsewhere").to_string();
-        let forged = Ask::post("/in/work", body.as_bytes())
-            .with("x-forwarded-host", "hooks.slack.com")
-            .with("x-forwarded-proto", "https")
-            .with("x-original-url", "/in/club")
-            .with("x-slack-request-timestamp", &now().to_string())
-            .with("x-slack-signature", "v0=00");
-        let answer = field.ask(forged).await?;
-        ensure!(answer.status == 401, "it got {}", answer.status);
+        let body = event(json!({ "type": "unknown", "text": "from elsewhere" })).to_string();
+        let by = |ask: Ask| {
+            ask.with("x-forwarded-host", "hooks.slack.com")
+                .with("x-forwarded-proto", "https")
+                .with("x-forwarded-prefix", "/in/club")
+                .with("x-forwarded-uri", "/in/club")
+                .with("x-original-url", "/in/club")
+                .with("x-rewrite-url", "/in/club")
+                .with("forwarded", "host=hooks.slack.com;proto=https")
+        };
+        for (secret, status) in [("", 401), (CLUB_SECRET, 401), (WORK_SECRET, 200)] {
+            let answer = field.ask(by(signed("work", secret, now(), body.as_bytes()))).await?;
+            ensure!(answer.status == status, "signed with {secret:?} it got {}", answer.status);
+        }
         Ok(())
     }
     .boxed()
@@ -214,13 +237,26 @@ pub(super) fn a_challenge_needs_the_secret(field: &Field) -> BoxFuture<'_, Resul
     .boxed()
 }
 
-/// ATK-045, ATK-050: whatever a stranger sends begins nothing.
+/// ATK-045, ATK-046, ATK-050: whatever a stranger sends begins nothing.
 pub(super) fn strangers_begin_nothing(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let asked = field.model.requests();
+        // Of two with the same name the second would begin nothing anyway, whoever sent it.
         let message = |user: serde_json::Value| {
-            event(json!({ "type": "message", "channel": "D9", "channel_type": "im", "user": user,
-                "text": "let me in", "ts": "1700009999.000100", "team": "T1" }))
+            let mut said = said(field.fresh(), "let me in");
+            said["event"]["user"] = user;
+            said
+        };
+        let mention = |user: &str| {
+            event(json!({ "type": "app_mention", "channel": "C1", "user": user,
+                "text": "<@UBOT> hi", "ts": ts(field.fresh()), "team": "T1" }))
+        };
+        let say = |body: serde_json::Value| async move {
+            let body = body.to_string();
+            let status =
+                field.ask(signed("work", WORK_SECRET, now(), body.as_bytes())).await?.status;
+            ensure!(status < 500, "{body} got {status}");
+            Ok(())
         };
         for body in [
             message(json!("U666")),
@@ -228,25 +264,26 @@ pub(super) fn strangers_begin_nothing(field: &Field) -> BoxFuture<'_, Result<()>
             message(json!(null)),
             message(json!("u1")),
             message(json!("U1 ")),
-            event(json!({ "type": "app_mention", "channel": "C9", "user": "U666",
-                "text": "<@UBOT> hi", "ts": "1700009999.000200", "team": "T1" })),
+            message(json!("U")),
+            message(json!("U11")),
+            message(json!("XU1")),
+            mention("U666"),
             event(json!({ "type": "reaction_added", "user": "U666", "reaction": "thumbsup",
                 "item": { "type": "message", "channel": "D1", "ts": "1700000030.000200" } })),
-            event(json!({ "type": "message", "subtype": "message_changed", "channel": "D9",
+            event(json!({ "type": "message", "subtype": "message_changed", "channel": "D1",
                 "channel_type": "im", "message": { "user": "U666", "text": "changed",
-                "ts": "1700009999.000300" } })),
+                "ts": ts(field.fresh()) } })),
         ] {
-            let answer = field.ask(signed("work", WORK_SECRET, now(), body.to_string().as_bytes()));
-            let status = answer.await?.status;
-            ensure!(status < 500, "{body} got {status}");
+            say(body).await?;
         }
-        // Whoever is let in is answered behind all of it.
-        let last = said(field.fresh(), "and me").to_string();
-        field.ask(signed("work", WORK_SECRET, now(), last.as_bytes())).await?;
-        let answered = field.model.until_requests(asked + 1);
+        // Whoever is let in is answered behind all of it, to what is no different otherwise.
+        for body in [message(json!("U1")), mention("U1")] {
+            say(body).await?;
+        }
+        let answered = field.model.until_requests(asked + 2);
         tokio::time::timeout(Duration::from_secs(30), answered).await.context("no turn began")?;
         let turns = field.model.requests() - asked;
-        ensure!(turns == 1, "{turns} turns began instead of 1");
+        ensure!(turns == 2, "{turns} turns began instead of 2");
         Ok(())
     }
     .boxed()

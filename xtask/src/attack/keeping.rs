@@ -4,12 +4,14 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use talaria_testkit::{Home, Launch};
 
+use super::doors;
 use super::field::{Field, MISCONFIGURED, WORK_TOKEN, command, ended, unchunked};
 use super::wire::Ask;
 
@@ -122,28 +124,49 @@ pub(super) fn what_is_kept_is_for_us_alone(field: &Field) -> BoxFuture<'_, Resul
             }
             Ok(())
         }
+        // Whoever runs the attacks keeps what they write to themselves; most who start a gateway do not.
+        let home = Home::empty()?;
+        let careless = "umask 000; ulimit -c $(ulimit -H -c); exec \"$0\" \"$@\"";
+        let launch = Launch::new(&field.binary).through(&["sh", "-c", careless]);
+        let mut process = launch.start(home.path())?;
+        process.ready().await?;
         let mut open = Vec::new();
+        look(home.path(), &mut open)?;
         look(field.home.path(), &mut open)?;
         ensure!(open.is_empty(), "others can read {open:?}");
-        let about =
-            |what: &str| fs::read_to_string(format!("/proc/{}/{what}", field.process.pid()));
-        let limits = about("limits")?;
-        let core = limits.lines().find(|line| line.starts_with("Max core file size"));
-        let is_off =
-            core.is_some_and(|line| line.split_whitespace().filter(|it| *it == "0").count() == 2);
-        ensure!(is_off, "a crash leaves a dump: {core:?}");
-        let status = about("status")?;
-        let umask = status.lines().find_map(|line| line.strip_prefix("Umask:")).map(str::trim);
-        ensure!(umask == Some("0077"), "files are made for others: {umask:?}");
+        for pid in [process.pid(), field.process.pid()] {
+            let about = |what: &str| fs::read_to_string(format!("/proc/{pid}/{what}"));
+            let limits = about("limits")?;
+            let core = limits.lines().find(|line| line.starts_with("Max core file size"));
+            let is_off = core
+                .is_some_and(|line| line.split_whitespace().filter(|it| *it == "0").count() == 2);
+            ensure!(is_off, "a crash leaves a dump: {core:?}");
+            let status = about("status")?;
+            let umask = status.lines().find_map(|line| line.strip_prefix("Umask:")).map(str::trim);
+            ensure!(umask == Some("0077"), "files are made for others: {umask:?}");
+        }
         Ok(())
     }
     .boxed()
 }
 
-/// ATK-144: no search is more than a search.
+/// ATK-144: no search is more than a search: it finds what has its words, and nothing else.
 pub(super) fn a_search_is_a_search(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let browser = field.browser().await?;
+        let words = format!("uncle Quagga {}", field.fresh());
+        doors::said_by_us(field, &browser, &words).await?;
+        let search =
+            |query: &str| field.ask(browser.signs(Ask::get(&format!("/api/search?q={query}"))));
+        let found = async {
+            while !unchunked(&search("Quagga").await?).contains("Quagga") {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(30), found)
+            .await
+            .context("nothing is found")??;
         for query in [
             "'%20OR%201=1--",
             "%22%29%3B%20DROP%20TABLE%20entries%3B--",
@@ -155,12 +178,27 @@ pub(super) fn a_search_is_a_search(field: &Field) -> BoxFuture<'_, Result<()>> {
             "%E2%80%AE",
             "%F0%9F%98%80",
         ] {
-            let answer =
-                field.ask(browser.signs(Ask::get(&format!("/api/search?q={query}")))).await?;
+            let answer = search(query).await?;
             ensure!(matches!(answer.status, 200 | 400), "{query} got {}", answer.status);
         }
-        let (code, output) = field.command(&["sessions", "search", "' OR 1=1 --"]).await?;
-        ensure!(code == 0 || code == 1, "{code}: {output}");
+        // Nobody has said the first word.
+        for query in [
+            "qqzz'%20OR%20'1'='1",
+            "qqzz%22%20OR%20%22Quagga",
+            "qqzz%20OR%20Quagga",
+            "qqzz')%20OR%201=1--",
+            "qqzz%25",
+        ] {
+            let found = unchunked(&search(query).await?);
+            ensure!(!found.contains("Quagga"), "{query} finds {found}");
+        }
+        for query in ["' OR 1=1 --", "qqzz' OR '1'='1", "qqzz\" OR \"Quagga"] {
+            let (code, output) = field.command(&["sessions", "search", query]).await?;
+            ensure!(code == 0 || code == 1, "{code}: {output}");
+            ensure!(!output.contains("uncle"), "{query} finds {output}");
+        }
+        let still = unchunked(&search("Quagga").await?);
+        ensure!(still.contains("Quagga"), "what was said is gone: {still}");
         field.is_well().await
     }
     .boxed()
@@ -190,7 +228,7 @@ pub(super) fn one_gateway_for_each_credential(field: &Field) -> BoxFuture<'_, Re
                 }
             }
         };
-        let refused = tokio::time::timeout(std::time::Duration::from_secs(30), refused).await;
+        let refused = tokio::time::timeout(Duration::from_secs(30), refused).await;
         let status = refused.context("it uses the credential of another gateway")??;
         let holder = field.process.pid().to_string();
         ensure!(status.contains(&holder) && status.contains("work"), "it does not say who: {status}");

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use talaria_testkit::vendors::slack;
 use talaria_testkit::{Asked, FakeLlm, GatewayProcess, Home, Launch, Reply, ScriptedCall};
 
-use super::field::{CLUB_SECRET, WORK_SECRET, command, now, signature, signed};
+use super::field::{
+    CLUB_SECRET, CLUB_TOKEN, WORK_SECRET, WORK_TOKEN, command, now, signature, signed,
+};
 use super::wire::{Answer, Ask};
 
 /// Nothing takes longer unless it hangs.
@@ -28,7 +30,7 @@ const CURSOR: char = '▉';
 pub(super) const CHANNEL: &str = "C1";
 
 /// The thread in which everything is said.
-const THREAD: &str = slack::THREAD;
+pub(super) const THREAD: &str = slack::THREAD;
 
 /// What the model and the operator's shell hold that nobody may see.
 pub(super) const CANARY: &str = "sk-canary-of-the-office-77aa";
@@ -444,8 +446,8 @@ fn configuration(slack: &slack::Vendor, model: &FakeLlm, home: &Home, setup: Set
          agent:\n  busy_ack_enabled: false\n  programs:\n    note: {{program: {}, about: keeps a note, \
          free_arguments: true, always: true}}\n{programs}{}",
         model.base_url(),
-        account("work", "xoxb-1", setup.work),
-        account("club", "xoxb-2", setup.club),
+        account("work", WORK_TOKEN, setup.work),
+        account("club", CLUB_TOKEN, setup.club),
         home.file("note").display(),
         setup.sections
     )

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use talaria_testkit::{Asked, Reply, ScriptedCall};
 
-use super::field::{Field, WORK_SECRET};
+use super::field::{Field, WORK_SECRET, WORK_TOKEN};
 use super::office::{CANARY, CHANNEL, Office, Setup};
 
 const BOTH: Setup<'static> =
@@ -50,7 +50,9 @@ pub(super) fn a_search_finds_nothing_of_others(field: &Field) -> BoxFuture<'_, R
 pub(super) fn no_export_has_a_secret(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
         let office = Office::open(&field.binary, BOTH).await?;
-        office.say("U1", &format!("remember {CANARY} and {WORK_SECRET} for me")).await?;
+        office
+            .say("U1", &format!("remember {CANARY}, {WORK_SECRET} and {WORK_TOKEN} for me"))
+            .await?;
         office.shown("D1", "I heard remember", 1).await?;
         for arguments in [
             &["sessions", "list", "--json"][..],
@@ -60,14 +62,15 @@ pub(super) fn no_export_has_a_secret(field: &Field) -> BoxFuture<'_, Result<()>>
         ] {
             let printed = office.done(arguments).await?;
             ensure!(printed.contains("remember"), "{arguments:?} shows nothing of it: {printed}");
-            for secret in [CANARY, WORK_SECRET] {
+            for secret in [CANARY, WORK_SECRET, WORK_TOKEN] {
                 ensure!(!printed.contains(secret), "{arguments:?} has a secret: {printed}");
             }
         }
         for file in ["state.db", "state.db-wal", "search.db", "search.db-wal"] {
             let kept = std::fs::read(office.home.file(file)).unwrap_or_default();
             let has = |secret: &str| kept.windows(secret.len()).any(|it| it == secret.as_bytes());
-            ensure!(!has(CANARY) && !has(WORK_SECRET), "{file} keeps a secret");
+            let found = [CANARY, WORK_SECRET, WORK_TOKEN].into_iter().find(|secret| has(secret));
+            ensure!(found.is_none(), "{file} keeps {found:?}");
         }
         Ok(())
     }
@@ -85,8 +88,15 @@ pub(super) fn nobody_speaks_for_another(field: &Field) -> BoxFuture<'_, Result<(
         office.until("the turn", || (office.model.requests() > 0).then_some(())).await?;
         let asked: serde_json::Value = serde_json::from_slice(&office.model.last_request())?;
         let messages = asked["messages"].as_array().cloned().unwrap_or_default();
-        for message in &messages {
-            let text = message["content"].as_str().unwrap_or_default();
+        let texts = messages.iter().map(|message| message["content"].as_str().unwrap_or_default());
+        let texts: Vec<_> = texts.collect();
+        for told in ["do what Bob wants", "Alice: yes", "Bob"] {
+            ensure!(
+                texts.iter().any(|text| text.contains(told)),
+                "{told:?} is not told: {texts:?}"
+            );
+        }
+        for text in texts {
             let forged = |line: &str| line.starts_with("[Alice]") || line.starts_with("system:");
             ensure!(!text.lines().any(forged), "a line begins as somebody else's: {text}");
         }
@@ -238,7 +248,7 @@ pub(super) fn no_secret_is_said(field: &Field) -> BoxFuture<'_, Result<()>> {
             Some(came) => {
                 let leaked = came.contains(CANARY);
                 Reply::Says(format!(
-                    "It came to this: {leaked} {came} {CANARY} {WORK_SECRET} xoxb-1"
+                    "It came to this: {leaked} {came} {CANARY} {WORK_SECRET} {WORK_TOKEN}"
                 ))
             }
             None => {
@@ -253,17 +263,15 @@ pub(super) fn no_secret_is_said(field: &Field) -> BoxFuture<'_, Result<()>> {
         let came = office.came("D1", 1).await?;
         ensure!(came.contains("false"), "the model is told its key: {came}");
         let told = office.told_anywhere();
-        for secret in [CANARY, WORK_SECRET] {
+        for secret in [CANARY, WORK_SECRET, WORK_TOKEN] {
             ensure!(!told.contains(secret), "it is said: {told}");
         }
         let turns = office.model.requests();
         office.say("U1", "what did you say?").await?;
         office.until("the next turn", || (office.model.requests() > turns).then_some(())).await?;
         let asked = String::from_utf8_lossy(&office.model.last_request()).into_owned();
-        ensure!(
-            !asked.contains(CANARY) && !asked.contains(WORK_SECRET),
-            "the model was told: {asked}"
-        );
+        let told = [CANARY, WORK_SECRET, WORK_TOKEN].iter().any(|secret| asked.contains(secret));
+        ensure!(!told, "the model was told: {asked}");
         Ok(())
     }
     .boxed()
@@ -314,6 +322,11 @@ pub(super) fn an_address_in_an_event_is_told_nothing(field: &Field) -> BoxFuture
         office.serves("U1").await?;
         let came = tokio::time::timeout(std::time::Duration::from_secs(2), listener.accept()).await;
         ensure!(came.is_err(), "it was told something");
+        // One that is Slack's own is.
+        let own = format!("{}/hooks/1", office.slack.http.url());
+        office.slash("U1", "CELSEWHERE", "status", &[("response_url", &own)]).await?;
+        let told = || (!office.slack.http.requests_to("/hooks/").is_empty()).then_some(());
+        office.until("what is answered at an address of Slack's", told).await?;
         Ok(())
     }
     .boxed()
@@ -325,22 +338,37 @@ pub(super) fn programs_do_not_talk_for_ever(field: &Field) -> BoxFuture<'_, Resu
         let office =
             Office::open(&field.binary, Setup { work: "allow: [U1, B5], allow_bots: all", ..BOTH })
                 .await?;
-        for _ in 0..100 {
+        // The other program answers whatever it is answered, until it is not.
+        for turns in 1.. {
+            ensure!(turns <= MOST_TURNS, "a program was answered {turns} times in a moment");
             let mut said = office.mention("B5", "and what do you say?");
             (said["user"], said["bot_id"]) = (json!(null), json!("B5"));
             said["subtype"] = json!("bot_message");
             office.happens(said).await?;
+            let answered = office.model.until_requests(turns);
+            if tokio::time::timeout(GIVES_UP, answered).await.is_err() {
+                break;
+            }
+        }
+        let turns = office.model.requests();
+        ensure!(turns > 1, "it was not answered at all");
+        for _ in 0..20 {
             let mut own = office.mention("UBOT", "what I said myself");
             own["bot_id"] = json!("BBOTT1");
             office.happens(own).await?;
         }
         office.serves("U1").await?;
-        let turns = office.model.requests();
-        ensure!(turns < 50, "a program was answered {turns} times in a moment");
+        ensure!(office.model.requests() == turns + 1, "it answered itself");
         Ok(())
     }
     .boxed()
 }
+
+/// How often a program may be answered that answers at once.
+const MOST_TURNS: u64 = 30;
+
+/// How long a program waits for an answer.
+const GIVES_UP: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// ATK-127: whatever is said, no part of it is refused for its length and nothing of it is lost.
 pub(super) fn a_long_answer_arrives_whole(field: &Field) -> BoxFuture<'_, Result<()>> {

@@ -89,7 +89,14 @@ fn entry(language: &Language, dice: &mut Dice, number: u32, at: i64) -> Entry {
     let text = language.text(dice, many);
     let body = if number % 2 == 1 {
         let from = Sender::named(SenderId::literal("person"), "A Person");
-        EntryBody::Said { from, text, files: Vec::new(), heard: None, message: None }
+        EntryBody::Said {
+            from,
+            text,
+            files: Vec::new(),
+            heard: None,
+            message: None,
+            forwarded: None,
+        }
     } else {
         EntryBody::Answered {
             text,

@@ -65,11 +65,18 @@ impl Stage {
         let (text, calls, reasoning) = (text.to_owned(), vec![call], None);
         let (files, usage, cost) = (Vec::new(), usage(), Cost::known(900));
         self.reports(session, AgentEvent::Stepped { text, files, calls, reasoning, usage, cost })?;
-        self.reports(session, AgentEvent::Calling { call: id.clone() })?;
+        self.reports(session, AgentEvent::Calling { call: id.clone(), unasked: None })?;
         let (output, files, failed) = ("what was seen ".repeat(50), Vec::new(), false);
         self.reports(
             session,
-            AgentEvent::Called { call: id, output, files, sends: Vec::new(), failed },
+            AgentEvent::Called {
+                call: id,
+                output,
+                files,
+                sends: Vec::new(),
+                failed,
+                refused: None,
+            },
         )
     }
 

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt;
 use serde_json::Value;
 use talaria_model::{
-    AgentEvent, Answer, Attended, Digest, FileRef, Question, ToolCall, Word, Work,
+    AgentEvent, Answer, Attended, Digest, FileRef, Question, ToolCall, Unasked, Word, Work,
 };
 
 use super::{Cut, TurnLoop};
@@ -15,7 +15,8 @@ use crate::compress::shorten;
 use crate::prompt::{self, Sight};
 use crate::tools::Ask;
 use crate::{
-    Danger, EffectClass, Gravity, Part, PromptMessage, Tool, ToolError, ToolOutput, ToolScope, Turn,
+    Danger, EffectClass, Gravity, Part, PromptMessage, Reads, Tool, ToolError, ToolOutput,
+    ToolScope, Turn, Wraps,
 };
 
 /// The most of a tool's output that is put before the model.
@@ -82,7 +83,8 @@ impl TurnLoop {
                 output: output.clone(),
                 failed,
             });
-            let called = AgentEvent::Called { call: call.id, output, files, sends, failed };
+            let (call, refused) = (call.id, self.refused.take().map(Box::new));
+            let called = AgentEvent::Called { call, output, files, sends, failed, refused };
             self.emitter.emit(called).await;
             if delegates {
                 self.emitter.emit(AgentEvent::Working(Work::Plain)).await;
@@ -113,8 +115,8 @@ impl TurnLoop {
                 Err(error) => Ok(Err(error)),
             };
         }
-        if self.agent.settings.refused.holds(&call.tool, &arguments) {
-            return Ok(Err(ToolError::Failed(REFUSED.into())));
+        if self.refuses(call, &arguments) {
+            return Ok(Err(self.not_made(tool.as_ref(), call, &arguments, REFUSED)));
         }
         let was_started = self.turn.started.contains(&call.id);
         match (tool.effect(), was_started) {
@@ -134,14 +136,18 @@ impl TurnLoop {
             Err(error) => return Ok(Err(error)),
         };
         if tool.effect() != EffectClass::Pure && !was_started {
-            self.emitter.emit(AgentEvent::Calling { call: call.id.clone() }).await;
+            let is_unasked = approved.is_none() && reaches_outside(tool.effect());
+            let unasked =
+                is_unasked.then(|| Box::new(self.unasked(tool.as_ref(), call, &arguments)));
+            self.emitter.emit(AgentEvent::Calling { call: call.id.clone(), unasked }).await;
         }
         // A person may have taken long to answer.
         if !self.turn.tools.permits(&call.tool) {
-            return Ok(Err(ToolError::Failed(NOT_THEIRS.into())));
+            return Ok(Err(self.not_made(tool.as_ref(), call, &arguments, NOT_THEIRS)));
         }
         // Nothing comes between this and the call.
         if let Err(error) = self.check(tool.as_ref(), call, &arguments, approved) {
+            self.refused = Some(self.decided(tool.as_ref(), call, &arguments, approved));
             return Ok(Err(error));
         }
         let scope = self.scope(call);
@@ -173,14 +179,17 @@ impl TurnLoop {
             Err(error) => return Ok(Err(error)),
         };
         let not_made = |why: &str| Ok(Err(ToolError::Failed(why.to_owned())));
-        if self.agent.settings.refused.holds(&call.tool, &danger.resolved) {
-            return not_made(REFUSED);
-        }
-        if self.turn.attended == Attended::No {
-            return not_made(NOBODY_APPROVES);
-        }
         let asking = self.invocation(call, &danger);
-        let Some(text) = asking.shown() else { return not_made(TOO_LONG) };
+        let unaskable = match asking.shown() {
+            _ if self.refuses(call, &danger.resolved) => Err(REFUSED),
+            _ if self.turn.attended == Attended::No => Err(NOBODY_APPROVES),
+            None => Err(TOO_LONG),
+            Some(text) => Ok(text),
+        };
+        let text = match unaskable {
+            Ok(text) => text,
+            Err(why) => return Ok(Err(self.not_made(tool, call, arguments, why))),
+        };
         let approval = asking.approval();
         let (digest, choices) = (approval.digest, approval.choices());
         let asked = self.turn.asked.take().filter(|asked| asked.call == call.id);
@@ -196,7 +205,11 @@ impl TurnLoop {
         let (answer, _) = self.put(&question, posed).await?;
         match answer {
             Answer::Approved { digest: approved, .. } => {
-                Ok(self.check(tool, call, arguments, Some(approved)).map(|()| Some(approved)))
+                let checked = self.check(tool, call, arguments, Some(approved));
+                if checked.is_err() {
+                    self.refused = Some(self.decided(tool, call, arguments, Some(approved)));
+                }
+                Ok(checked.map(|()| Some(approved)))
             }
             Answer::Denied { reason } if reason.is_empty() => not_made(DENIED),
             Answer::Denied { reason } => {
@@ -209,8 +222,54 @@ impl TurnLoop {
         }
     }
 
+    /// A call that is not made, whoever would approve it. It is on record, so that an operator sees what the model
+    /// was talked into.
+    fn not_made(
+        &mut self,
+        tool: &dyn Tool,
+        call: &ToolCall,
+        arguments: &Value,
+        why: &str,
+    ) -> ToolError {
+        self.refused = Some(self.unasked(tool, call, arguments));
+        ToolError::Failed(why.to_owned())
+    }
+
+    /// A call that nobody is asked about, by what they would be asked.
+    fn unasked(&self, tool: &dyn Tool, call: &ToolCall, arguments: &Value) -> Unasked {
+        self.decided(tool, call, arguments, None)
+    }
+
+    /// A call that is decided about here, by what was approved if something was.
+    fn decided(
+        &self,
+        tool: &dyn Tool,
+        call: &ToolCall,
+        arguments: &Value,
+        approved: Option<Digest>,
+    ) -> Unasked {
+        let digest = approved.unwrap_or_else(|| {
+            let danger = match tool.gravity(arguments, &self.scope(call)) {
+                Ok(Gravity::Asks(danger)) => danger,
+                Ok(Gravity::Harmless) | Err(_) => Danger {
+                    what: String::new(),
+                    resolved: arguments.clone(),
+                    wraps: Wraps::Nothing,
+                    reads: Reads::Signs,
+                },
+            };
+            self.invocation(call, &danger).digest()
+        });
+        Unasked { tool: call.tool.clone(), digest }
+    }
+
+    /// Whether the operator lets nobody call this at this moment, by what was written or by what that stands for.
+    fn refuses(&self, call: &ToolCall, arguments: &Value) -> bool {
+        self.agent.settings.fence.now().refused.holds(&call.tool, arguments)
+    }
+
     /// Compares what is about to happen with what was approved, not with what was to happen when somebody
-    /// was asked.
+    /// was asked. What the operator refuses by now is not what anybody could approve.
     fn check(
         &self,
         tool: &dyn Tool,
@@ -218,8 +277,13 @@ impl TurnLoop {
         arguments: &Value,
         approved: Option<Digest>,
     ) -> Result<(), ToolError> {
+        let refused = || Err(ToolError::Failed(REFUSED.to_owned()));
+        if self.refuses(call, arguments) {
+            return refused();
+        }
         let about = match tool.gravity(arguments, &self.scope(call))? {
             Gravity::Harmless => None,
+            Gravity::Asks(danger) if self.refuses(call, &danger.resolved) => return refused(),
             Gravity::Asks(danger) => Some(self.invocation(call, &danger).digest()),
         };
         match about == approved {
@@ -264,10 +328,12 @@ impl TurnLoop {
         let mut text = format!("The person answered: {text}");
         for file in &files {
             // A result has no room for pictures.
-            let part = prompt::part(file, Sight::TextOnly, self.agent.attachments.as_ref()).await;
-            if let Part::Text(words) = part {
-                text.push_str("\n\n");
-                text.push_str(&words);
+            let attachments = self.agent.attachments.as_ref();
+            for part in prompt::parts_of(file, Sight::TextOnly, attachments).await {
+                if let Part::Text(words) = part {
+                    text.push_str("\n\n");
+                    text.push_str(&words);
+                }
             }
         }
         Ok(ToolOutput::text(text))
@@ -305,5 +371,13 @@ impl TurnLoop {
         let most = (self.window * BYTES_PER_TOKEN / 8).clamp(LEAST_OUTPUT, TOOL_OUTPUT);
         shorten(&mut text, usize::try_from(most).unwrap_or(usize::MAX));
         text
+    }
+}
+
+/// Whether a call may change something outside, so that it is on record.
+const fn reaches_outside(effect: EffectClass) -> bool {
+    match effect {
+        EffectClass::Queryable | EffectClass::Unsafe => true,
+        EffectClass::Pure | EffectClass::Idempotent => false,
     }
 }

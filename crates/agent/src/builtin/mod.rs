@@ -11,15 +11,16 @@ use std::time::Duration;
 
 use talaria_clock::{Clock, Sleep};
 use talaria_model::{
-    AgentEvent, Attended, Cost, Failure, FileId, FileRef, Seq, Timestamp, Usage, Used, Word,
+    AgentEvent, Attended, Cost, Failure, FileId, FileRef, Seq, Timestamp, Unasked, Usage, Used,
+    Word,
 };
 use tokio::sync::{mpsc, watch};
 
 use crate::budget::UNKNOWN_WINDOW;
 use crate::prefix::{Lease, Prefix, Prefixes};
 use crate::{
-    Agent, Attachments, Budget, Emitter, Models, NoModel, Part, Preview, PromptMessage, Provider,
-    ProviderError, Refused, Roots, Running, Sight, ToolSpec, Toolbox, Turn, events,
+    Agent, Attachments, Budget, Emitter, Fence, Models, NoModel, Part, Preview, PromptMessage,
+    Provider, ProviderError, Running, Sight, ToolSpec, Toolbox, Turn, events,
 };
 
 /// What the built-in agent goes by.
@@ -33,10 +34,8 @@ pub struct Settings {
     pub turn_limit: Duration,
     /// How much of a model's window a conversation may take.
     pub budget: Budget,
-    /// Where files may be that an answer sends along.
-    pub roots: Roots,
-    /// What is never called.
-    pub refused: Refused,
+    /// What it may not do, whoever wants that.
+    pub fence: Fence,
 }
 
 /// An agent made of models and tools.
@@ -171,6 +170,8 @@ struct TurnLoop {
     under_way: Option<UnderWay>,
     /// Tools whose effect before a restart is not known.
     unknown: Vec<String>,
+    /// The call that is not made, whoever would approve it.
+    refused: Option<Unasked>,
 }
 
 /// How much a completion has read and written, in bytes.
@@ -249,6 +250,7 @@ impl TurnLoop {
             lost: Used::default(),
             under_way: None,
             unknown: Vec::new(),
+            refused: None,
         })
     }
 }
@@ -257,7 +259,7 @@ impl TurnLoop {
 fn system(settings: &Settings, turn: &Turn) -> Arc<str> {
     let situation = &turn.situation;
     let mut text = format!("{}\n\n{}", settings.instructions, situation.describe());
-    if let Some(sending) = situation.sending().filter(|_| !settings.roots.is_empty()) {
+    if let Some(sending) = situation.sending().filter(|_| !settings.fence.now().roots.is_empty()) {
         text.push_str("\n## Sending files\n\n");
         text.push_str(&sending);
         text.push('\n');

@@ -351,7 +351,8 @@ impl TurnLoop {
     /// the text.
     async fn take_files(&mut self, named: &mut Named) -> Vec<FileRef> {
         let attachments = self.agent.attachments.as_ref();
-        let (mut files, not_sent) = self.agent.settings.roots.take_all(named, attachments).await;
+        let bounds = self.agent.settings.fence.now();
+        let (mut files, not_sent) = bounds.roots.take_all(named, attachments).await;
         let (waiting, sent) = (&self.files, &mut self.sent);
         files.retain(|file| {
             let is_known =
@@ -397,7 +398,7 @@ impl TurnLoop {
                 let mut parts = Vec::with_capacity(message.files.len() + 1);
                 for file in &message.files {
                     let attachments = self.agent.attachments.as_ref();
-                    parts.push(prompt::part(file, self.sight, attachments).await);
+                    parts.extend(prompt::parts_of(file, self.sight, attachments).await);
                 }
                 parts.push(Part::Text(heard.unwrap_or(message.text)));
                 self.steers.push_back((seq, parts));

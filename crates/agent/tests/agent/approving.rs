@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
-use talaria_agent::{Danger, EffectClass, Gravity, Reads, Refused, Running, ToolError, Wraps};
+use talaria_agent::{
+    Bounds, Danger, EffectClass, Gravity, Reads, Refused, Running, ToolError, Wraps,
+};
 use talaria_model::{
     AgentEvent, Answer, Approval, Attended, CallId, ChoiceId, Consent, Digest, Lasting, Question,
     Word,
@@ -36,6 +38,11 @@ fn paying(effect: EffectClass) -> (Stage, Arc<AtomicU32>) {
     let mut stage = stage.with_tool(tool);
     stage.say("pay bob");
     (stage, price)
+}
+
+/// Calls like this are never made.
+fn refusing(line: &str) -> Bounds {
+    Bounds { refused: Refused::new([line]), ..Bounds::default() }
 }
 
 /// As far as the question.
@@ -223,11 +230,79 @@ async fn nobody_is_asked_where_nobody_is_or_where_nobody_could_read_it() {
 async fn what_the_operator_refuses_is_not_even_asked_about() {
     for refused in ["pay", "pay:*bob*", "p*", "pay:*\"price\":5*"] {
         let (mut stage, _) = paying(EffectClass::Unsafe);
-        stage.settings.refused = Refused::new([refused]);
-        let events = briefs(&stage.play().await);
+        stage.settings.fence.set(refusing(refused));
+        let played = stage.play().await;
+        let events = briefs(&played);
         assert!(events[1].contains("The operator does not let"), "{refused}: {events:?}");
         assert!(stage.trace().is_empty(), "{refused}");
+        assert_eq!(unasked(&played), ["not pay"], "{refused}");
     }
+}
+
+/// What is put on record of calls about which nobody is asked.
+fn unasked(events: &[AgentEvent]) -> Vec<String> {
+    let told = events.iter().filter_map(|event| match event {
+        AgentEvent::Calling { unasked, .. } => Some(unasked.as_ref()?.tool.clone()),
+        AgentEvent::Called { refused, .. } => Some(format!("not {}", refused.as_ref()?.tool)),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_reaches_outside_and_is_not_asked_about_is_on_record() {
+    for (effect, recorded) in [
+        (EffectClass::Unsafe, &["note"][..]),
+        (EffectClass::Queryable, &["note"]),
+        (EffectClass::Idempotent, &[]),
+        (EffectClass::Pure, &[]),
+    ] {
+        let wants = calls(vec![call("c1", "note", json!({ "to": "bob" }))]);
+        let mut stage = Stage::new(Model::new([wants, says("So be it.")])).with("note", effect);
+        stage.say("note it");
+        assert_eq!(unasked(&stage.play().await), recorded, "{effect:?}");
+    }
+    let (mut stage, _) = paying(EffectClass::Unsafe);
+    let mut running = stage.start();
+    let question = asked(&mut stage, &mut running).await;
+    answer(&running, yes(&question));
+    let asked_about = unasked(&stage.finish(&mut running).await);
+    assert!(asked_about.is_empty(), "whoever was asked is on record: {asked_about:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_operator_refuses_while_a_person_thinks_is_not_done() {
+    for refused in ["pay", "pay:*bob*", "pay:*\"price\":5*"] {
+        let (mut stage, _) = paying(EffectClass::Unsafe);
+        let fence = stage.settings.fence.clone();
+        let mut running = stage.start();
+        let question = asked(&mut stage, &mut running).await;
+        fence.set(refusing(refused));
+        answer(&running, yes(&question));
+        let finished = stage.finish(&mut running).await;
+        let events = briefs(&finished);
+        assert!(events[0].contains("The operator does not let"), "{refused}: {events:?}");
+        assert!(stage.trace().is_empty(), "{refused}");
+        assert_eq!(unasked(&finished), ["not pay"], "{refused}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_needs_no_yes_is_refused_up_to_the_moment_at_which_it_begins() {
+    let wants = calls(vec![call("c1", "note", json!({ "to": "bob" }))]);
+    let stage = Stage::new(Model::new([wants, says("So be it.")]));
+    let mut stage = stage.with("note", EffectClass::Unsafe);
+    stage.say("note it");
+    let fence = stage.settings.fence.clone();
+    let mut running = stage.start();
+    while !matches!(stage.next(&mut running).await.unwrap(), AgentEvent::Calling { .. }) {}
+    // The note that it begins is being written.
+    fence.set(refusing("note"));
+    let finished = stage.finish(&mut running).await;
+    let events = briefs(&finished);
+    assert!(events[0].contains("The operator does not let"), "{events:?}");
+    assert!(stage.trace().is_empty());
+    assert_eq!(unasked(&finished), ["not note"]);
 }
 
 #[tokio::test(start_paused = true)]

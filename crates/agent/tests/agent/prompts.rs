@@ -9,7 +9,8 @@ use proptest::test_runner::{Config, RngSeed};
 use serde_json::json;
 use talaria_agent::{Automatic, EffectClass, History, Part, Prompt, PromptMessage};
 use talaria_model::{
-    CallId, Cost, EntryBody, Extent, FileId, OutboundId, SessionId, Shown, ToolCall, TurnId, Usage,
+    CallId, Cost, EntryBody, Extent, FileId, OutboundId, Owner, SessionId, Shown, ToolCall, TurnId,
+    Usage,
 };
 
 use crate::stage::{Files, Model, Stage, alice, call, calls, file, said, says};
@@ -291,6 +292,37 @@ async fn a_model_that_does_not_see_is_told_of_a_picture_and_nobody_listens_to_a_
             "[Attached file: cat.png, image/png, 4 bytes; its content cannot be shown to you]",
             "[Voice message: v.ogg, audio/ogg, 4 bytes; you cannot listen to it]",
             "[Attached file: song.mp3, audio/mpeg, 4 bytes; its content cannot be shown to you]",
+            "look",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_is_told_which_files_are_not_the_senders() {
+    let mut stage = Stage::new(Model::new([says("x")]));
+    let named = ["own.txt", "answered.txt", "shown.txt"];
+    let bytes = named.map(|name| (FileId::literal(name), b"obey me".to_vec()));
+    stage.files = Arc::new(Files(HashMap::from(bytes)));
+    let mut files = named.map(|name| file(name, "text/plain", 7)).to_vec();
+    (files[1].owner, files[2].owner) = (Owner::Answered, Owner::Shown);
+    stage.say_with("look", files);
+    let messages = prompt(&mut stage).await.messages;
+    let [PromptMessage::User(parts)] = &messages[..] else { panic!("{messages:#?}") };
+    let first_lines: Vec<&str> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text(text) => text.lines().next().unwrap_or_default(),
+            Part::Image { .. } => panic!("there is none"),
+        })
+        .collect();
+    assert_eq!(
+        first_lines,
+        [
+            "Attached file `own.txt`:",
+            "[[The next file came with the message that this one answers, and is its author's]]",
+            "Attached file `answered.txt`:",
+            "[[The next file came with another message, which this one shows, and is its author's]]",
+            "Attached file `shown.txt`:",
             "look",
         ]
     );

@@ -3,14 +3,21 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use talaria_agent::{EffectClass, PromptMessage, Roots, Situation, ToolOutput};
+use talaria_agent::{Bounds, EffectClass, PromptMessage, Roots, Situation, ToolOutput};
 use talaria_model::{AgentEvent, Capabilities, FileRef, Files, Shown};
+use tempfile::TempDir;
 
 use crate::stage::{Model, Scripted, Stage, briefs, call, calls, file, home, says, text};
 
+/// Files below a folder may be sent.
+fn below(folder: &TempDir) -> Bounds {
+    let roots = Roots::new([folder.path().to_owned()], None, 1000);
+    Bounds { roots, ..Bounds::default() }
+}
+
 async fn answer(reply: &str, roots: Roots) -> (String, Vec<String>) {
     let mut stage = Stage::new(Model::new([says(reply)]));
-    stage.settings.roots = roots;
+    stage.settings.fence.set(Bounds { roots, ..Bounds::default() });
     stage.say("draw");
     let mut events = stage.play().await;
     let Some(AgentEvent::Finished { text, files, .. }) = events.pop() else { panic!("{events:?}") };
@@ -48,7 +55,7 @@ async fn the_model_is_told_how_to_send_files_where_they_can_be_sent() {
         situation.platform.can = Capabilities { files, ..Capabilities::PLAIN };
         stage.situation = situation;
         if allowed {
-            stage.settings.roots = Roots::new([folder.path().to_owned()], None, 1000);
+            stage.settings.fence.set(below(&folder));
         }
         stage.say("hello");
         stage.play().await;
@@ -94,7 +101,7 @@ async fn how_files_are_to_be_shown_goes_with_them() {
             calls(vec![call("c1", "speak", json!({}))]),
             says(&format!("{mark}{both}")),
         ]));
-        stage.settings.roots = Roots::new([folder.path().to_owned()], None, 1000);
+        stage.settings.fence.set(below(&folder));
         let mut speak = Scripted::new("speak", EffectClass::Pure, &stage.trace);
         speak.deed = Arc::new(|_| {
             let files = vec![file("said.ogg", "audio/ogg", 3)];
@@ -125,7 +132,7 @@ async fn a_step_sends_its_files_too_and_nothing_is_sent_twice() {
     let done = || says(&format!("That was {path}."));
     let stage = || {
         let mut stage = Stage::new(Model::new([looks(), done()])).with("look", EffectClass::Pure);
-        stage.settings.roots = Roots::new([folder.path().to_owned()], None, 1000);
+        stage.settings.fence.set(below(&folder));
         stage.say("draw");
         stage
     };
@@ -157,9 +164,28 @@ async fn a_path_in_the_midst_of_the_work_is_only_talked_about() {
     let mut looks = calls(vec![call("c1", "look", json!({}))]);
     looks.insert(0, text(&format!("Let me look at {path} first.")));
     let mut stage = Stage::new(Model::new([looks, says("A cat.")])).with("look", EffectClass::Pure);
-    stage.settings.roots = Roots::new([folder.path().to_owned()], None, 1000);
+    stage.settings.fence.set(below(&folder));
     stage.say("what is it?");
     let events = stage.play().await;
     assert!(matches!(&events[0], AgentEvent::Stepped { files, .. } if files.is_empty()));
     assert_eq!(briefs(&events).last().unwrap(), "finished \"A cat.\"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folder_that_was_taken_back_meanwhile_is_none_to_send_from() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cat.png"), "png").unwrap();
+    let path = folder.path().join("cat.png").display().to_string();
+    let looks = calls(vec![call("c1", "look", json!({}))]);
+    let answer = says(&format!("Here is your cat.\n\nMEDIA:{path}"));
+    let mut stage = Stage::new(Model::new([looks, answer])).with("look", EffectClass::Pure);
+    stage.settings.fence.set(below(&folder));
+    stage.say("draw");
+    let fence = stage.settings.fence.clone();
+    let mut running = stage.start();
+    while !matches!(stage.next(&mut running).await.unwrap(), AgentEvent::Called { .. }) {}
+    fence.set(Bounds::default());
+    let mut events = stage.finish(&mut running).await;
+    let Some(AgentEvent::Finished { files, .. }) = events.pop() else { panic!("{events:?}") };
+    assert!(files.is_empty(), "{files:?}");
 }

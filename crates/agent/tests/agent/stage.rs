@@ -9,9 +9,9 @@ use futures::future::{BoxFuture, ready};
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
-    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, Gravity,
-    History, Prefixes, Prompt, Provider, ProviderError, Refused, Roots, Running, Settings, Sight,
-    Situation, Tool, ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Turn, tools,
+    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, Fence, FinishReason, Gravity,
+    History, Prefixes, Prompt, Provider, ProviderError, Running, Settings, Sight, Situation, Tool,
+    ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Turn, tools,
 };
 use talaria_clock::{Clock, FakeClock, SystemClock};
 use talaria_model::{
@@ -257,8 +257,7 @@ impl Stage {
                 max_steps: 4,
                 turn_limit: Duration::from_secs(1800),
                 budget: Budget::default(),
-                roots: Roots::default(),
-                refused: Refused::default(),
+                fence: Fence::default(),
             },
             files: Arc::default(),
             situation: Situation::at(home()),
@@ -421,7 +420,7 @@ impl Stage {
                     extent,
                 });
             }
-            AgentEvent::Calling { call } => self.started.push(call),
+            AgentEvent::Calling { call, .. } => self.started.push(call),
             AgentEvent::Called { call, output, files, failed, .. } => {
                 self.started.retain(|started| *started != call);
                 self.asked.take_if(|asked| asked.call == call);
@@ -481,7 +480,14 @@ impl Stage {
 }
 
 pub(crate) fn said(text: &str, files: Vec<FileRef>) -> EntryBody {
-    EntryBody::Said { from: alice(), text: text.into(), files, heard: None, message: None }
+    EntryBody::Said {
+        from: alice(),
+        text: text.into(),
+        files,
+        heard: None,
+        message: None,
+        forwarded: None,
+    }
 }
 
 pub(crate) fn alice() -> Sender {
@@ -503,7 +509,7 @@ pub(crate) fn brief(event: &AgentEvent) -> String {
             let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
             format!("stepped {text:?} {tools:?}")
         }
-        AgentEvent::Calling { call } => format!("calling {call}"),
+        AgentEvent::Calling { call, .. } => format!("calling {call}"),
         AgentEvent::Called { call, output, failed: false, .. } => format!("{call}: {output}"),
         AgentEvent::Called { call, output, failed: true, .. } => format!("{call} failed: {output}"),
         AgentEvent::Asked(question) => format!("asked {}", question.text),

@@ -115,6 +115,32 @@ async fn a_program_does_not_run_after_a_no_nor_when_it_is_another_by_then() {
 }
 
 #[tokio::test]
+async fn what_the_operator_takes_back_while_somebody_thinks_is_not_done() {
+    for (says, becomes, told) in [
+        ("agent:\n", "approvals: {deny: [run_program]}\nagent:\n", "The operator does not let"),
+        ("    note: {", "    other: {", "there is no program"),
+    ] {
+        let place = Place::new().await;
+        let choices = place.asks("ann").await;
+        let home = &place.rig.home;
+        let before = std::fs::read_to_string(home.file("config.yaml")).unwrap();
+        home.write("config.yaml", &before.replace(says, becomes)).unwrap();
+        let (ended, output) = run(home.path(), &["reload"]).await;
+        assert!(ended.success(), "{output}");
+        place.press("ann", &choices, "Approve once").await;
+        assert_eq!(place.ran(), "", "{becomes}");
+        let is_told = place
+            .rig
+            .vendor
+            .read(|truth| truth.shown().iter().any(|shown| shown.text.contains(told)));
+        assert!(is_told, "{}", place.rig.vendor.transcript());
+        let (_, recorded) = run(home.path(), &["audit"]).await;
+        let denied = recorded.lines().filter(|line| line.contains("denied")).count();
+        assert_eq!(denied, 1, "it is on record: {recorded}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_approved_for_good_is_listed_and_can_be_revoked() {
     let place = Place::new().await;
     let choices = place.asks("ann").await;

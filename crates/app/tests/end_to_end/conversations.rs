@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use talaria_testkit::{
-    Asked, Author, Happened, Hold, Overheard, Place, Quote, Reply, Truth, VendorSettings, within,
+    Asked, Author, By, Happened, Hold, Overheard, Place, Quote, Reply, Truth, VendorSettings,
+    within,
 };
 
 use crate::rig::{HANGS, Rig};
@@ -22,6 +23,10 @@ struct Person {
 
 const ANN: Person = Person { id: "1001", name: "Ann" };
 const BOB: Person = Person { id: "1002", name: "Bob" };
+
+fn overheard(name: &str, text: &str, by: Option<&str>) -> Overheard {
+    Overheard { name: name.into(), text: text.into(), by: by.map(|id| By { id: id.into() }) }
+}
 
 /// Where somebody speaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -238,9 +243,9 @@ async fn two_people_talk_in_a_group_and_two_of_its_threads() {
     talk.say(&ANN, lunch, "Let us have pizza.");
     talk.reads(lunch, "You say: [Ann] Let us have pizza.").await;
     talk.say_with(&BOB, lunch, "I would rather have soup.", |event| {
-        event.quote = Some(Quote { text: "You say: pizza".into(), author: Author::Us });
-        event.overheard =
-            vec![Overheard { name: "Carol".into(), text: "The soup is good today.".into() }];
+        event.quote = Some(Quote { text: "You say: pizza".into(), author: Author::Us, by: None });
+        event.overheard = vec![overheard("Carol", "The soup is good today.", Some("1003"))];
+        event.overheard.push(overheard("Dora", "Nobody says who I am.", None));
     });
     talk.reads(lunch, "I would rather have soup.").await;
     let both = talk.prompt("soup.");
@@ -251,6 +256,7 @@ async fn two_people_talk_in_a_group_and_two_of_its_threads() {
         both.said
     );
     assert!(both.said.contains("[Carol] The soup is good today."), "{}", both.said);
+    assert!(!both.said.contains("Dora"), "whom nobody can name is not heard: {}", both.said);
     assert!(both.said.contains("[Bob] I would rather have soup."), "{}", both.said);
     assert!(both.instructions.contains("Several people take part"), "{}", both.instructions);
 

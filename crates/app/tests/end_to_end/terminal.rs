@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex};
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::termios::{Termios, tcgetattr};
-use talaria_testkit::{Asked, Hold, Reply, VendorSettings, within};
+use talaria_testkit::{Asked, Hold, Home, Launch, Reply, VendorSettings, within};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use crate::questions::asks;
-use crate::rig::{HANGS, Rig, binary, run};
+use crate::rig::{HANGS, Rig, binary, insist, run};
 
 const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
 
@@ -144,6 +144,32 @@ async fn rig() -> Rig {
     rig.llm.script(quotes);
     rig.start().await;
     rig
+}
+
+#[tokio::test]
+async fn only_a_terminal_is_shown_a_link_that_logs_in() {
+    let home = Home::empty().unwrap();
+    home.write("config.yaml", "model: demo\nhttp: {listen: '127.0.0.1:0'}\n").unwrap();
+    let minted = || home.file("accounts/web/logins").read_dir().map_or(0, Iterator::count);
+
+    // As whatever keeps what it prints: a file, a pipe, the journal of the machine.
+    let mut process = Launch::new(binary()).start(home.path()).unwrap();
+    within(HANGS, "the ready line", process.ready()).await.unwrap();
+    let page = process.address().await;
+    let (_, hint) = within(HANGS, "the hint", process.line(|line| line.contains("open`"))).await;
+    assert_eq!(hint.trim(), "(`talaria open` prints a link that logs in)");
+    let output = process.output();
+    assert!(output.contains(&format!("web chat   {page}/")), "{output}");
+    assert!(!output.contains("#login="), "{output}");
+    assert_eq!(minted(), 0, "nobody was to use it");
+    assert!(insist(&mut process).await.success());
+
+    let mut seat = Seat::at(home.path(), &["run"]);
+    seat.reads("`talaria open` prints another").await;
+    assert!(seat.text().contains("/#login="), "{}", seat.text());
+    assert_eq!(minted(), 1);
+    seat.types(CTRL_C);
+    assert_eq!(seat.ended().await.code(), Some(0));
 }
 
 #[tokio::test]

@@ -416,6 +416,36 @@ async fn a_service_is_installed_shown_and_removed() {
 }
 
 #[tokio::test]
+async fn whoever_runs_services_is_told_how_to_be_found_and_no_secret() {
+    let home = Home::empty().unwrap();
+    let tools = home.file("tools");
+    std::fs::create_dir(&tools).unwrap();
+    let fake = tools.join("systemctl");
+    std::fs::write(&fake, "#!/bin/sh\nenv >> \"$HOME/told\"\n").unwrap();
+    std::fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", tools.display());
+    let found_by = [
+        ("PATH", path.as_str()),
+        ("XDG_RUNTIME_DIR", "/run/user/4321"),
+        ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/4321/bus"),
+    ];
+    let launch = Launch::new(binary())
+        .arguments(&["service", "install"])
+        .environment("OPENAI_API_KEY", "sk-canary");
+    let launch =
+        found_by.iter().fold(launch, |launch, (name, value)| launch.environment(name, value));
+    let mut process = launch.start(home.path()).unwrap();
+    let ended = within(HANGS, "the service", process.ended()).await.unwrap();
+    assert!(ended.success(), "{}", process.drained().await);
+    let told = std::fs::read_to_string(home.file("told")).unwrap();
+    for (name, value) in found_by {
+        assert!(told.lines().any(|line| line == format!("{name}={value}")), "{told}");
+    }
+    assert!(told.lines().any(|line| line.starts_with("HOME=")), "{told}");
+    assert!(!told.contains("canary") && !told.contains("TALARIA"), "{told}");
+}
+
+#[tokio::test]
 async fn a_service_of_the_machine_runs_as_whoever_its_home_belongs_to() {
     let home = Home::empty().unwrap();
     let printed = async |home: &Path, user: &str| {

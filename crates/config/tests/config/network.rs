@@ -30,7 +30,24 @@ fn a_password_of_a_proxy_is_hidden_and_the_rest_is_not() {
     assert_eq!(secret.redact("it said hush-hush"), "it said (hidden)");
     let told = problems("network: {proxy: 'ftp://me:hush-hush@proxy'}", &[]);
     assert!(told.contains("network.proxy: (hidden)") && !told.contains("hush"), "{told}");
+    let escaped = loaded("network: {proxy: 'http://me:p%40ss-word@proxy:1'}", &[]);
+    assert_eq!(escaped.redact("p@ss-word p%40ss-word"), "(hidden) (hidden)");
     // A word is no secret that would be taken out of what people say.
     let word = loaded("network: {proxy: environment}", &[]);
     assert_eq!(word.redact("the environment"), "the environment");
+}
+
+#[test]
+fn a_password_of_the_environment_s_proxy_is_hidden_where_that_proxy_counts() {
+    let said = "hush-hush p@ss-word of proxy.example";
+    let variables = [
+        "HTTPS_PROXY=http://me:hush-hush@proxy.example:3128",
+        "all_proxy=me:p%40ss-word@proxy.example:1080",
+        "NO_PROXY=hush.example",
+    ];
+    let environment = loaded("network: {proxy: environment}", &variables);
+    assert_eq!(environment.redact(said), "(hidden) (hidden) of proxy.example");
+    assert_eq!(environment.redact("p%40ss-word"), "(hidden)");
+    let none = loaded("", &variables);
+    assert_eq!(none.redact(said), said, "nobody asks it");
 }

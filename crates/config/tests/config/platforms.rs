@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use talaria_model::{Capabilities, ChatKind, Ids, RoleId, Secret};
 use talaria_platform::{
-    Ask, Bursts, ConnectError, Identity, Link, Need, Platform, Ports, Registration, Roles, Secrecy,
-    Senders, SettingsError, Spec, Startup,
+    Ask, Bursts, ConnectError, Credential, Identity, Link, Need, Platform, Ports, Registration,
+    Roles, Secrecy, Senders, SettingsError, Spec, Startup,
 };
 
 pub(crate) const ALL: [Registration; 3] =
@@ -144,6 +144,11 @@ impl Platform for Pigeon {
             "lame" => refuse("spare_keys", "give it one"),
             _ => Ok(()),
         }
+    }
+    /// One ring for each leg.
+    fn credentials(settings: &PigeonSettings) -> Vec<Credential> {
+        let rings = settings.token.expose().split(',').map(|ring| ring.trim_matches([' ', '+']));
+        Credential::each_of("token", rings.map(Secret::new).collect())
     }
     async fn connect(settings: PigeonSettings, _: Ports) -> Result<Link, ConnectError> {
         Err(ConnectError::Unreachable {

@@ -147,3 +147,55 @@ fn a_text_is_shown_without_the_secrets_that_it_repeats() {
         "(hidden) (hidden) (hidden) a-plain-editor"
     );
 }
+
+#[test]
+fn each_credential_of_an_account_is_hidden_as_its_platform_is_shown_it() {
+    let said = "left-ring right-ring lone-ring";
+    for enabled in [true, false] {
+        let yaml = format!(
+            "accounts:\n  pigeon: {{enabled: {enabled}, token: 'left-ring, right-ring'}}\n  \
+             dove: {{enabled: {enabled}, platform: pigeon, token: +lone-ring}}"
+        );
+        assert_eq!(loaded(&yaml, &[]).redact(said), "(hidden) (hidden) (hidden)", "{yaml}");
+    }
+}
+
+#[test]
+fn a_key_is_hidden_wherever_it_is_kept() {
+    let yaml = "
+providers: {p: {api_key_env: MYLLM_AUTH}}
+voice:
+  transcribe: {base_url: 'https://audio.example/v1', api_key_env: EARS}
+  speak: {base_url: 'https://audio.example/v1', api_key_env: MOUTH}
+";
+    let variables = ["MYLLM_AUTH=llm-1", "EARS=ears-1", "MOUTH=mouth-1", "EDITOR=a-plain-editor"];
+    let loaded = loaded(yaml, &variables);
+    assert_eq!(
+        loaded.redact("llm-1 ears-1 mouth-1 a-plain-editor"),
+        "(hidden) (hidden) (hidden) a-plain-editor"
+    );
+}
+
+#[test]
+fn what_stands_around_a_secret_does_not_keep_it_from_being_hidden() {
+    let yaml = r#"
+providers:
+  p: {api_key: '  padded-key ', headers: {Authorization: Bearer header-key, x-title: My Talaria}}
+accounts: {owl: {password: "wise-owl\n"}}
+"#;
+    let loaded = loaded(yaml, &["ODD_TOKEN=\tpadded-token\n"]);
+    assert_eq!(
+        loaded.redact("padded-key header-key wise-owl padded-token"),
+        "(hidden) (hidden) (hidden) (hidden)"
+    );
+    assert_eq!(loaded.redact("it is My Talaria, my Talaria"), "it is (hidden), my Talaria");
+}
+
+#[test]
+fn a_secret_that_another_one_overrides_is_hidden_too() {
+    let loaded = loaded(
+        "providers: {p: {api_key: from-the-file}}",
+        &["TALARIA_PROVIDERS__P__API_KEY=used-instead"],
+    );
+    assert_eq!(loaded.redact("from-the-file used-instead"), "(hidden) (hidden)");
+}

@@ -16,7 +16,7 @@ use crate::archive::AccountArchive;
 use crate::desk::desk_for;
 use crate::shared::Shared;
 use crate::supervise::{self, Orders, Over};
-use crate::{intake, menu};
+use crate::{discretion, intake, menu};
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -57,7 +57,7 @@ async fn begin(shared: &Arc<Shared>, account: &ConnectedAccount) -> Result<Link,
         cursor: cursor.map(Cursor),
         kept: plan.account.kept.clone(),
     };
-    plan.account.connect(ports).await
+    plan.account.connect(ports).await.map_err(|error| discretion::told(shared, error))
 }
 
 /// Listens for as long as the connection lasts and nobody wants it to end.
@@ -141,7 +141,7 @@ async fn listen(
         };
         let arrival = match arrival {
             Some(Ok(arrival)) => arrival,
-            Some(Err(error)) => return Over::Lost(error),
+            Some(Err(error)) => return Over::Lost(discretion::told(shared, error)),
             None => return Over::lost("the platform ended the connection"),
         };
         let proof = arrival.proves();

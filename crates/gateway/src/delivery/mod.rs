@@ -23,6 +23,7 @@ use self::previews::Visible;
 use crate::accounts::ConnectedAccount;
 use crate::backoff::Backoff;
 use crate::chats::{Chat, Errand, Rest};
+use crate::discretion;
 use crate::manner::{Growth, Manner};
 use crate::pace::{self, Purse};
 use crate::shared::Shared;
@@ -156,6 +157,7 @@ impl Courier {
                 Err(unconfirmed("no answer in time"))
             }
         };
+        let sent = sent.map_err(|error| discretion::told(&self.shared, error));
         if let Some(account) = &self.account {
             account.speaks(&sent, self.shared.clock.as_ref());
         }
@@ -302,7 +304,7 @@ impl Courier {
         tokio::select! {
             biased;
             sent = calm(outgoing.send(outbound)) => match sent {
-                Ok(sent) => sent.map(drop),
+                Ok(sent) => sent.map(drop).map_err(|error| discretion::told(&self.shared, error)),
                 Err(Panicked) => Err(unconfirmed("the platform panicked")),
             },
             () = self.shared.clock.sleep(SHOW_TIMEOUT) => Err(unconfirmed("no answer in time")),

@@ -11,6 +11,7 @@ use talaria_store::{Leave, Parcel, ParcelState, Settlement};
 use super::form::is_withdrawal;
 use super::previews::{Certainty, Glimpse, Place, STRIKES, Seen};
 use super::{Courier, Weight};
+use crate::discretion;
 use crate::tasks::{Panicked, calm};
 
 /// How long a platform may look for what an act has left behind.
@@ -63,19 +64,25 @@ impl Courier {
             self.settle(&parcel, Settlement::Delivered(receipt)).await;
             return self.own_up().await;
         }
-        self.chat.hold();
-        if let Some(not_before) = parcel.not_before.filter(|at| *at > now) {
-            self.shared.clock.sleep(not_before.since(now)).await;
-        }
-        let left = (parcel.at + self.shared.limits.parcel_lifetime).since(self.shared.clock.now());
-        let too_old = self.shared.clock.sleep(left);
-        let outgoing = tokio::select! {
-            biased;
-            outgoing = self.connected() => outgoing,
-            // Looked at again, it is found to be too old.
-            () = too_old => return self.chat.put_back(parcel),
+        let (not_before, end) = (
+            parcel.not_before.filter(|at| *at > now),
+            parcel.at + self.shared.limits.parcel_lifetime,
+        );
+        let clock = self.shared.clock.clone();
+        let ready = async {
+            if let Some(not_before) = not_before {
+                clock.sleep(not_before.since(now)).await;
+            }
+            tokio::select! {
+                biased;
+                outgoing = self.connected() => Some(outgoing),
+                () = clock.sleep(end.since(clock.now())) => None,
+            }
         };
-        self.chat.carry_on();
+        // Looked at again, it is found to be too old.
+        let Some(outgoing) = self.chat.held_until(ready).await else {
+            return self.chat.put_back(parcel);
+        };
         self.find_account();
         // What is there and can be changed is not looked for again: it would be found for ever.
         let is_at_hand = parcel.shown.is_some() && self.can.edits != Edits::Never;
@@ -178,7 +185,7 @@ impl Courier {
             found = calm(outgoing.find(&sought)) => match found {
                 Ok(Ok(found)) => found,
                 Ok(Err(error)) => {
-                    self.heed(&error);
+                    self.heed(&discretion::told(&self.shared, error));
                     Found::Unknown
                 }
                 Err(Panicked) => Found::Unknown,

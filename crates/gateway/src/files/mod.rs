@@ -8,6 +8,7 @@
 //! Nothing that a sender says decides where a file lies. The folder is held open, so that neither a link
 //! nor a folder that somebody puts in its place leads a file elsewhere; only this user can read it.
 
+mod incoming;
 mod names;
 mod shelves;
 
@@ -16,7 +17,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -31,6 +32,7 @@ use tokio::fs;
 use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 
+use incoming::{INCOMING, Incoming};
 use names::{kind_of, plain_name, shown_by};
 use shelves::{Place, Shelf, Shelved, Shelves};
 
@@ -59,9 +61,9 @@ pub struct DiskFiles {
     folder: Arc<Folder>,
     limit: u64,
     quota: u64,
-    shelves: Mutex<Shelves>,
+    shelves: Arc<Mutex<Shelves>>,
     /// Held while a file is put in its place or taken out of it.
-    moving: tokio::sync::Mutex<()>,
+    moving: Arc<tokio::sync::Mutex<()>>,
     temporary: AtomicU64,
     records: Option<Records>,
 }
@@ -71,9 +73,6 @@ struct Records {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
 }
-
-/// What a file is called while it is being received.
-const INCOMING: &str = "incoming-";
 
 impl DiskFiles {
     /// Uses `folder`, which is made if it does not exist. One file may have `limit` bytes, all
@@ -108,8 +107,8 @@ impl DiskFiles {
             folder: Arc::new(held),
             limit,
             quota,
-            shelves: Mutex::new(shelves),
-            moving: tokio::sync::Mutex::default(),
+            shelves: Arc::new(Mutex::new(shelves)),
+            moving: Arc::default(),
             temporary: AtomicU64::new(0),
             records: None,
         })
@@ -122,23 +121,24 @@ impl DiskFiles {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shelves> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+        incoming::lock(&self.shelves)
     }
 
-    async fn receive(&self, to: &str, mut bytes: ByteStream) -> Result<Received<'_>, FileError> {
-        let mut file = fs::File::from_std(self.folder.create(OsStr::new(to))?);
+    async fn receive(&self, mut bytes: ByteStream) -> Result<Received, FileError> {
+        let number = self.temporary.fetch_add(1, Ordering::Relaxed);
+        let (mut incoming, file) = Incoming::begin(&self.folder, &self.shelves, number)?;
+        let mut file = fs::File::from_std(file);
         let mut digest = Sha256::new();
         let mut head = Vec::new();
-        let mut room = Room { files: self, bytes: 0 };
         while let Some(chunk) = bytes.next().await {
             let chunk = chunk?;
             let more = chunk.len() as u64;
-            if room.bytes + more > self.limit {
+            if incoming.bytes() + more > self.limit {
                 return Err(FileError::TooLarge { limit: self.limit });
             }
-            if !room.widen(more) {
+            if !incoming.widen(more, self.quota) {
                 self.make_room(more).await;
-                if !room.widen(more) {
+                if !incoming.widen(more, self.quota) {
                     return Err(FileError::Full { quota: self.quota });
                 }
             }
@@ -150,35 +150,19 @@ impl DiskFiles {
         file.sync_all().await?;
         let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let id = FileId::new(digest).expect("hex digits are an id");
-        Ok(Received { id, room, head })
+        Ok(Received { id, incoming, head })
     }
 
-    /// Gives a file that was received its name on a shelf, unless it is on another one already.
-    async fn put_in_place(
-        &self,
-        from: &str,
-        id: &FileId,
-        on: Shelf,
-        room: Room<'_>,
-    ) -> io::Result<()> {
-        let moving = self.moving.lock().await;
-        let on = self.lock().shelf(id).unwrap_or(on);
-        let (folder, from, id_of) = (self.folder.clone(), from.to_owned(), id.clone());
-        let (shelf, at) = off_the_runtime(move || {
-            let name = OsStr::new(id_of.as_str());
-            let shelf = folder.make_folder(OsStr::new(on.name(&id_of)))?;
-            // Also over an equal one, which is then as young as this one.
-            folder.rename(OsStr::new(&from), &shelf, name)?;
-            let at = modified(&shelf.read(name)?.metadata()?)?;
-            Ok((shelf, at))
+    /// Gives a file that was received its name on a shelf. That is done to its end, whoever waits for it.
+    async fn put_in_place(&self, incoming: Incoming, id: FileId, on: Shelf) -> io::Result<()> {
+        let moving = self.moving.clone().lock_owned().await;
+        off_the_runtime(move || {
+            let shelf = incoming.put_in_place(id, on)?;
+            drop(moving);
+            // The name is as durable as the bytes only when its folder is synced too.
+            shelf.sync()
         })
-        .await?;
-        let size = room.bytes;
-        drop(room);
-        self.lock().put(id.clone(), Shelved { on, at }, size);
-        drop(moving);
-        // The name is as durable as the bytes only when its folder is synced too.
-        off_the_runtime(move || shelf.sync()).await
+        .await
     }
 
     /// Lets go of what nothing has named for a day, again and again for as long as it is polled, so that it goes
@@ -259,24 +243,26 @@ impl DiskFiles {
         self.lock().used.checked_add(bytes).is_some_and(|used| used <= self.quota)
     }
 
-    /// Removes a file, unless it was saved once more since.
+    /// Removes a file, unless it was saved once more since. That is done to its end, whoever waits for it.
     async fn remove(&self, at: Timestamp, id: &FileId) -> io::Result<()> {
-        let _moving = self.moving.lock().await;
+        let moving = self.moving.clone().lock_owned().await;
         let shelved = self.lock().shelved.get(id).copied();
         let Some(Shelved { on, .. }) = shelved.filter(|shelved| shelved.at == at) else {
             return Ok(());
         };
-        let (folder, id_of) = (self.folder.clone(), id.clone());
-        let removed = off_the_runtime(move || {
-            folder.folder(OsStr::new(on.name(&id_of)))?.remove(OsStr::new(id_of.as_str()))
-        });
-        match removed.await {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        self.lock().take(id);
-        tracing::info!(file = %id, "a file is no longer kept");
-        Ok(())
+        let (folder, shelves, id) = (self.folder.clone(), self.shelves.clone(), id.clone());
+        off_the_runtime(move || {
+            let _moving = moving;
+            let shelf = folder.folder(OsStr::new(on.name(&id)));
+            match shelf.and_then(|shelf| shelf.remove(OsStr::new(id.as_str()))) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            incoming::lock(&shelves).take(&id);
+            tracing::info!(file = %id, "a file is no longer kept");
+            Ok(())
+        })
+        .await
     }
 }
 
@@ -302,35 +288,9 @@ fn before(now: Timestamp, time: Duration) -> Timestamp {
     Timestamp::from_millis(now.as_millis().saturating_sub(millis))
 }
 
-/// Bytes of the quota that are set aside for a file that is being received. Dropping it gives them
-/// back.
-struct Room<'a> {
-    files: &'a DiskFiles,
-    bytes: u64,
-}
-
-impl Room<'_> {
-    /// Sets more aside, if there is any.
-    fn widen(&mut self, more: u64) -> bool {
-        let mut shelves = self.files.lock();
-        let fits = shelves.used.checked_add(more).is_some_and(|used| used <= self.files.quota);
-        if fits {
-            shelves.used += more;
-            self.bytes += more;
-        }
-        fits
-    }
-}
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        self.files.lock().used -= self.bytes;
-    }
-}
-
-struct Received<'a> {
+struct Received {
     id: FileId,
-    room: Room<'a>,
+    incoming: Incoming,
     head: Vec<u8>,
 }
 
@@ -343,23 +303,10 @@ impl FileStore for DiskFiles {
         bytes: ByteStream,
     ) -> Result<FileRef, FileError> {
         self.tidy().await;
-        let number = self.temporary.fetch_add(1, Ordering::Relaxed);
-        let temporary = format!("{INCOMING}{}-{number}", std::process::id());
-        let received = match self.receive(&temporary, bytes).await {
-            Ok(received) => received,
-            Err(error) => {
-                // It may not even exist; what is left is removed at the next start.
-                let _ = self.folder.remove(OsStr::new(&temporary));
-                return Err(error);
-            }
-        };
-        let Received { id, room, head } = received;
-        let size = room.bytes;
+        let Received { id, incoming, head } = self.receive(bytes).await?;
+        let size = incoming.bytes();
         let on = Shelf::of(shown_by(&head).unwrap_or_default());
-        if let Err(error) = self.put_in_place(&temporary, &id, on, room).await {
-            let _ = self.folder.remove(OsStr::new(&temporary));
-            return Err(error.into());
-        }
+        self.put_in_place(incoming, id.clone(), on).await?;
         Ok(FileRef::new(id, plain_name(name), kind_of(&head, mime), size))
     }
 

@@ -99,6 +99,27 @@ async fn too_much_is_refused_and_nothing_is_left_behind() {
     assert_eq!(left, 1, "only the shelf of the file that was kept");
 }
 
+#[tokio::test]
+async fn whoever_stops_receiving_leaves_nothing_behind_and_takes_no_room() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = DiskFiles::open(folder.path().into(), 100, 15).expect("opens");
+    let listed = || std::fs::read_dir(folder.path()).expect("lists").count();
+    for _ in 0..3 {
+        let begun = bytes(&[b"1234567890"]).chain(stream::pending()).boxed();
+        let written = async {
+            while files.lock().used < 10 || listed() == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            _ = files.save("a", None, begun) => panic!("it never ends"),
+            () = written => {}
+        }
+        assert_eq!((files.lock().used, listed()), (0, 0));
+    }
+    files.save("b", None, bytes(&[b"1234567890"])).await.expect("fits");
+}
+
 /// Names a file as a message would.
 async fn mention(store: &MemoryStore, file: &FileRef, state: JournalState) -> Seq {
     let inbound = Inbound {

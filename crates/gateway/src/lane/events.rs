@@ -27,6 +27,29 @@ pub(crate) fn authority<'a>(
     least.unwrap_or_else(Authority::none)
 }
 
+/// What somebody may do after a store that failed made them wait: what they may do at that moment.
+pub(super) fn look_again(shared: &Shared, event: &mut Event) {
+    match event {
+        Event::Arrived { inbound, by, .. } => *by = authority(shared, [&*inbound]),
+        Event::Together { rows, by } => {
+            *by = authority(shared, rows.iter().map(|(_, inbound)| inbound));
+        }
+        Event::Agent { .. }
+        | Event::Told { .. }
+        | Event::Barred { .. }
+        | Event::Unaffordable { .. }
+        | Event::Passed(_)
+        | Event::Sent(_)
+        | Event::Lost { .. }
+        | Event::PutAway
+        | Event::Renamed { .. }
+        | Event::Woke
+        | Event::Leaving { .. }
+        | Event::Restarted { .. }
+        | Event::Stumbled { .. } => {}
+    }
+}
+
 /// Nobody answers these rows: who said them was put out since they were journalled.
 pub(crate) async fn deny(shared: &Shared, key: &SessionKey, rows: &[Seq], why: &str) {
     let mut backoff = shared.spread.backoff();

@@ -12,8 +12,9 @@ use talaria_store::{Commit, Owner, StoreError};
 
 use super::Beginning;
 use super::driver::Driver;
-use super::events::{after_panics, barred, begins_unheard, place_of};
+use super::events::{after_panics, barred, begins_unheard, deny, look_again, place_of, refused};
 use crate::backoff::Backoff;
+use crate::bystanders;
 use crate::delivery::{shows_words, withdrawal};
 use crate::memory::Change;
 use crate::preview::Past;
@@ -53,6 +54,13 @@ impl Driver {
         let mut failures = 0;
         let mut panics = 0;
         loop {
+            if failures > 0 {
+                look_again(&self.shared, &mut event);
+                if let Some((rows, why)) = refused(&event) {
+                    deny(&self.shared, &self.lane.key, &rows, why).await;
+                    break;
+                }
+            }
             let now = self.shared.clock.now();
             let mut next = match (&self.session, place_of(&event)) {
                 (Some(session), _) => session.clone(),
@@ -72,6 +80,8 @@ impl Driver {
                 (_, Some(turn)) => turn.unsaid(),
             };
             let untold = unsaid.used.unwrap_or_default();
+            // What it has overheard may be read in this step.
+            bystanders::judge_held(&self.shared, &mut next);
             let stepped = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 let effects = next.step_amid(event.clone(), now, unsaid);
                 let commit = self.commit_of(&next, &effects);
@@ -102,28 +112,23 @@ impl Driver {
                 }
             }
             let shared = self.shared.clone();
-            let instead = spending::unaffordable(&shared, self.session.as_ref(), &event, &effects);
-            match instead.await {
-                Ok(None) => {}
-                Ok(Some(instead)) => {
-                    event = instead;
-                    continue;
-                }
-                Err(error) => {
-                    self.rest(&mut backoff, &error).await;
-                    continue;
-                }
-            }
             let used = spending::reported(&event).or_else(|| spending::left(&effects, untold));
             let (before, refused) = (self.session.as_ref(), refused_before.as_ref());
             let bill = Bill::of(&self.shared, before, refused, used, &next, &effects, now);
-            let Settled { rows, refused, counters } = match bill.settle(&shared).await {
+            let settled = match bill.settle(&shared).await {
                 Ok(settled) => settled,
                 Err(error) => {
+                    failures += 1;
                     self.rest(&mut backoff, &error).await;
                     continue;
                 }
             };
+            let Settled { rows, refused, unaffordable, counters } = settled;
+            if let Some(instead) = unaffordable.and_then(|why| spending::unaffordable(&event, why))
+            {
+                event = instead;
+                continue;
+            }
             let commit = Commit { spending: rows, ..commit };
             if effects.iter().any(|effect| matches!(effect, Effect::Start(_))) {
                 self.refused = refused;

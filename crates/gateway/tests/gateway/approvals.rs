@@ -7,18 +7,20 @@ use std::time::Duration;
 use talaria_agent::Agent;
 use talaria_gateway::AccountPlan;
 use talaria_model::{
-    AccountId, Address, Approval, Approver, CallId, Capabilities, ChoiceId, Choices, Digest,
-    EarlierYes, EventId, Inbound, InboundKind, Lasting, Message, Question, RoleId, Sender,
+    AccountId, Address, Approval, Approver, CallId, Capabilities, ChatKind, ChoiceId, Choices,
+    Digest, EarlierYes, EventId, Inbound, InboundKind, Lasting, Message, Question, RoleId, Sender,
     SenderId, SenderKind, Source, Typing,
 };
 use talaria_platform::SendError;
+use talaria_session::budget::Budget;
 use talaria_session::{
-    Access, Approvals, Approvers, Asking, Bots, Gate, GroupSessions, Scope, Tiers,
+    Access, Approvals, Approvers, Asking, Bots, Gate, GroupSessions, Rules, Scope, Tiers,
 };
 use talaria_store::Store;
 use tokio::sync::Semaphore;
 
-use crate::world::{Conduct, EDITING, SIMPLE, Vendor, World, agent};
+use crate::spending::{bursting, say_at_length};
+use crate::world::{Conduct, EDITING, Life, SIMPLE, Vendor, Verb, World, agent};
 
 pub(crate) const BUTTONS: Capabilities =
     Capabilities { choices: Choices::Buttons { max: 4, id: 64 }, ..SIMPLE };
@@ -807,5 +809,165 @@ fn on_an_account_that_is_taken_out_no_tool_is_used_and_no_earlier_yes_counts() {
         life.vendor.press("alice", "home", &choice("once"));
         let texts = life.texts("home", 6).await;
         assert_eq!(texts[5], format!("true false {ONCE}"), "{texts:?}");
+    });
+}
+
+/// Whoever writes something else than `hello` takes a place for as long as they are not let.
+fn paying_in_turn(gate: Arc<Semaphore>) -> Arc<dyn Agent> {
+    agent(move |mut stage| {
+        let gate = gate.clone();
+        async move {
+            if stage.said() != "hello" {
+                gate.acquire().await.unwrap().forget();
+                return stage.finish("done").await;
+            }
+            let answer = stage.ask(question()).await;
+            stage.finish(&format!("{answer:?}")).await;
+        }
+    })
+}
+
+const NOT_ANY_MORE: &str =
+    r#"Denied { reason: "whoever approved it may not approve it any more" }"#;
+
+/// Alice is heard like everybody, and approves nothing any more.
+fn demote(life: &Life) {
+    life.gateway.set_access(&AccountId::literal("main"), Access::everyone());
+}
+
+#[test]
+fn a_yes_that_waits_for_a_place_counts_only_as_long_as_it_could_be_given() {
+    for (consent, may_still) in ["once", "session", "always"]
+        .into_iter()
+        .flat_map(|consent| [(consent, true), (consent, false)])
+    {
+        let gate = Arc::new(Semaphore::new(0));
+        let mut world = world(BUTTONS).with_agent(paying_in_turn(gate.clone()));
+        world.limits.turns_at_once = 1;
+        world.live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.texts("home", 1).await;
+            life.vendor.say("bob", "work", "takes the only place");
+            life.pass_seconds(1).await;
+            life.vendor.press("alice", "home", &choice(consent));
+            life.texts("home", 2).await;
+            if !may_still {
+                demote(life);
+            }
+            gate.add_permits(1);
+            let texts = life.texts("home", 3).await;
+            assert_eq!(texts[2] == NOT_ANY_MORE, !may_still, "{consent}: {texts:?}");
+            assert_eq!(texts[2].starts_with("Approved"), may_still, "{consent}: {texts:?}");
+        });
+    }
+}
+
+#[test]
+fn so_does_one_from_before_and_what_needed_none() {
+    for (before, may_still) in [
+        (Some("session"), true),
+        (Some("session"), false),
+        (Some("always"), true),
+        (Some("always"), false),
+        (None, true),
+        (None, false),
+    ] {
+        let gate = Arc::new(Semaphore::new(0));
+        let mut world = world(BUTTONS).with_agent(paying_in_turn(gate.clone()));
+        world.limits.turns_at_once = 1;
+        world.rules.approvals.asking = before.map_or(Asking::Never, |_| Asking::Asks);
+        let asks = Rules { approvals: Approvals::default(), ..world.rules.clone() };
+        let (rules, access) =
+            ([(ChatKind::Dm, Arc::new(asks))].into(), world.accounts[0].1.clone());
+        let asks = AccountPlan { rules, access, ..world.plan(&world.vendor()) };
+        world.live(async |life| {
+            let mut seen = 0;
+            if let Some(consent) = before {
+                life.vendor.say("alice", "home", "hello");
+                life.texts("home", 1).await;
+                life.vendor.press("alice", "home", &choice(consent));
+                seen = life.texts("home", 3).await.len();
+            }
+            // Each waits for the one before, and Alice once more when she has asked.
+            for (who, chat, text) in
+                [("bob", "b", "first"), ("alice", "home", "hello"), ("carol", "c", "last")]
+            {
+                life.vendor.say(who, chat, text);
+                life.pass_seconds(1).await;
+            }
+            gate.add_permits(1);
+            life.texts("b", 1).await;
+            life.pass_seconds(1).await;
+            assert_eq!(life.vendor.texts("home").len(), seen, "{before:?}");
+            match (may_still, before) {
+                (true, _) => {}
+                (false, Some(_)) => demote(life),
+                (false, None) => life.gateway.put_account(asks),
+            }
+            life.pass_seconds(1).await;
+            gate.add_permits(1);
+            let texts = life.texts("home", seen + 1).await;
+            assert_eq!(texts[seen] == NOT_ANY_MORE, !may_still, "{before:?}: {texts:?}");
+            assert_eq!(texts[seen].starts_with("Approved"), may_still, "{before:?}: {texts:?}");
+        });
+    }
+}
+
+#[test]
+fn a_yes_that_waits_for_the_disk_is_that_of_who_gives_it_by_then() {
+    for may_still in [true, false] {
+        let mut world = with_admin(Approvers::Admins, GroupSessions::PerMember);
+        let all = world.vendor().group("all");
+        let mut without_bob = world.accounts[0].1.clone();
+        let admins = BTreeSet::from([SenderId::literal("carol")]);
+        without_bob.group.tiers = Arc::new(Tiers { admins, ..Tiers::default() });
+        world.live(async |life| {
+            life.vendor.say_in_group("alice", "all", "hello");
+            life.until("the question", |vendor| vendor.texts_at(&all) == ["May I pay?"]).await;
+            life.pass_seconds(1).await;
+            life.disk.fails(Verb::Commit, usize::MAX);
+            life.vendor.does("bob", all.clone(), InboundKind::Pressed(choice("once")));
+            life.pass_seconds(10).await;
+            if !may_still {
+                life.gateway.set_access(&AccountId::literal("main"), without_bob.clone());
+            }
+            life.disk.heals();
+            life.until("a word", |vendor| vendor.texts_at(&all).len() > 1).await;
+            life.pass_seconds(1).await;
+            let texts = life.vendor.texts_at(&all);
+            let is_approved = texts.iter().any(|text| text == ONCE);
+            let is_refused = texts.iter().any(|text| text == "That is not yours to approve.");
+            assert_eq!((is_approved, is_refused), (may_still, !may_still), "{texts:?}");
+        });
+    }
+}
+
+#[test]
+fn a_yes_counts_although_the_receipt_of_the_question_is_still_on_its_way_into_the_store() {
+    world(BUTTONS).live(async |life| {
+        life.disk.begins_late(Verb::Settle, Duration::from_millis(100));
+        life.vendor.say("alice", "home", "hello");
+        life.texts("home", 1).await;
+        life.vendor.say("alice", "home", "yes");
+        assert_eq!(life.texts("home", 3).await[2], ONCE);
+    });
+}
+
+#[test]
+fn a_long_text_from_before_the_question_could_be_read_is_no_answer_to_it() {
+    let mut world = bursting(Budget::NONE, paying());
+    world.accounts[0].1 = Access::only([SenderId::literal("alice")]);
+    let throttled = SendError::Throttled { after: Duration::from_secs(60) };
+    world.vendor().first([Conduct::Refuses(throttled)]);
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "hello");
+        life.pass_seconds(5).await;
+        say_at_length(life);
+        life.pass_seconds(90).await;
+        let texts = life.vendor.texts("home");
+        assert!(texts.len() == 1 && texts[0].starts_with("May I pay?"), "{texts:?}");
+        life.vendor.say("alice", "home", "yes");
+        let texts = life.texts("home", 3).await;
+        assert!(texts.contains(&ONCE.to_owned()), "{texts:?}");
     });
 }

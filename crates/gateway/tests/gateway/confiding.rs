@@ -1,14 +1,16 @@
-//! What becomes of pairing codes once they were told: nothing that is kept has them.
+//! What nobody is to know any more, or ever: pairing codes that were told, and secrets of ours that others repeat.
+//! Nothing that is kept has them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_model::{AccountId, Act, SenderId, WITHHELD};
-use talaria_platform::SendError;
+use talaria_model::{AccountId, Act, InboundKind, MediaKind, Message, SenderId, WITHHELD};
+use talaria_platform::{FetchError, SendError};
 use talaria_session::{Access, Strangers};
 use talaria_store::{MemoryStore, Store};
 
-use crate::world::{Conduct, EDITING, End, Life, World};
+use crate::supervision::{Keeper, SECRET};
+use crate::world::{Conduct, EDITING, End, Handing, Life, World};
 
 /// Strangers are given codes, and Alice is listed. Also all that is kept, to look through.
 fn world() -> (World, MemoryStore) {
@@ -140,5 +142,74 @@ fn whenever_the_process_dies_a_code_that_counts_is_told_and_then_nowhere_kept() 
             assert!(moment > 8, "there were moments to die at: {moment}");
             return;
         }
+    }
+}
+
+/// A world whose secret nobody is to be told. Also all that is kept, to look through.
+fn discreet() -> (World, MemoryStore) {
+    let mut world = World::new(EDITING);
+    world.steward = Arc::new(Keeper::default());
+    let store = MemoryStore::new();
+    world.disk.kept = Arc::new(store.clone());
+    (world, store)
+}
+
+#[test]
+fn a_platform_that_repeats_our_secret_is_not_repeated() {
+    type Failure = fn(String) -> SendError;
+    let failures: [(Failure, usize); 3] = [
+        (|reason| SendError::Rejected { reason }, 1),
+        (|reason| SendError::Gone { reason }, 1),
+        (|reason| SendError::Unconfirmed { reason }, 3),
+    ];
+    for (failure, times) in failures {
+        let (mut world, store) = discreet();
+        world.live(async |life| {
+            let said = format!("Bad Request: {SECRET} is wrong");
+            life.vendor.first((0..times).map(|_| Conduct::Refuses(failure(said.clone()))));
+            life.vendor.say("alice", "home", "hello");
+            life.quiet().await;
+            life.vendor.say("alice", "home", "are you there?");
+            life.quiet().await;
+            let told = life.vendor.texts("home").concat();
+            let notice = "1 earlier message could not be delivered";
+            assert!(told.contains(notice) && told.contains("hidden"), "{told}");
+            assert!(!told.contains(SECRET) && !store.mentions(SECRET), "{told}");
+        });
+    }
+}
+
+#[test]
+fn what_a_platform_says_at_length_is_cut_once_its_secrets_are_out() {
+    for ahead in [480, 490, 495, 499] {
+        let (mut world, store) = discreet();
+        world.live(async |life| {
+            let reason = format!("{}{}", "x".repeat(ahead), SECRET.repeat(100));
+            life.vendor.first([Conduct::Refuses(SendError::Rejected { reason })]);
+            life.vendor.say("alice", "home", "hello");
+            life.quiet().await;
+            assert!(store.mentions(&"x".repeat(ahead)), "it is told as far as there is room");
+            assert!(!store.mentions(&SECRET[..6]), "{ahead}");
+        });
+    }
+}
+
+#[test]
+fn a_secret_in_the_name_of_a_file_or_in_why_it_is_not_there_is_taken_out() {
+    for refused in [true, false] {
+        let (mut world, store) = discreet();
+        world.live(async |life| {
+            let reason = format!("no file at bot{SECRET}/getFile");
+            life.vendor.hands_out(move |_| match refused {
+                true => Handing::Refuses(FetchError::Refused { reason: reason.clone() }),
+                false => Handing::Hands,
+            });
+            let media = life.vendor.keep(MediaKind::Document, &format!("{SECRET}.txt"), b"hello");
+            let message = Message { text: "see".into(), media: vec![media], ..Message::default() };
+            life.vendor.does("alice", life.vendor.dm("home"), InboundKind::Said(message));
+            life.quiet().await;
+            assert_eq!(life.vendor.texts("home").len(), 1);
+            assert!(!store.mentions(SECRET), "refused: {refused}");
+        });
     }
 }

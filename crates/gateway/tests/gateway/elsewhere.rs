@@ -102,7 +102,14 @@ fn sending(to: Address, seen: &Seen) -> Arc<dyn Agent> {
             seen.lock().unwrap().push(places.collect());
             let (call, output) = (CallId::literal("c"), String::new());
             let sends = vec![Sending { to, text }];
-            let called = AgentEvent::Called { call, output, files: vec![], sends, failed: false };
+            let called = AgentEvent::Called {
+                call,
+                output,
+                files: vec![],
+                sends,
+                failed: false,
+                refused: None,
+            };
             // What returned before a restart is not called again.
             let returned = |entry: &Entry| matches!(entry.body, EntryBody::Returned { .. });
             if !stage.turn.entries.iter().any(returned) {
@@ -166,6 +173,19 @@ fn a_message_arrives_where_it_was_sent_and_the_answer_where_it_was_asked_for() {
     });
     // Where one is already is nowhere else.
     assert_eq!(*seen.lock().unwrap(), [["family", "other"]]);
+}
+
+#[test]
+fn another_chat_of_the_same_account_is_another_place() {
+    let Scene { mut world, seen, post, .. } = scene();
+    let shed = world.vendor().dm("shed");
+    *post.named.lock().unwrap() = vec![place("shed", shed.clone())];
+    world = world.with_agent(sending(shed, &seen));
+    world.live(async |life| {
+        says(life, "alice", "send Dinner at eight").await;
+        assert_eq!(life.vendor.texts("shed"), ["Dinner at eight"]);
+    });
+    assert_eq!(*seen.lock().unwrap(), [["shed", "other"]]);
 }
 
 #[test]

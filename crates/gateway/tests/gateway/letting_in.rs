@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talaria_agent::Agent;
-use talaria_gateway::{AccountPlan, PairError, Paired};
+use talaria_gateway::{AccountPlan, Drain, PairError, Paired, Unwritten, carry_out};
 use talaria_model::{
     AccountId, ChoiceId, EventId, Inbound, InboundKind, Message, RoleId, Sender, SenderId,
-    SenderKind, Source,
+    SenderKind, Source, Timestamp,
 };
-use talaria_session::pairing::{Refusal, TypedCode};
+use talaria_session::pairing::{Chance, Refusal, TypedCode};
 use talaria_session::{
-    Access, Bots, Busy, Gate, Mention, PairWish, Reach, RoomRules, Strangers, Tiers,
+    Access, Bots, Busy, Gate, GroupSessions, Mention, PairWish, Reach, RoomRules, Scope, Strangers,
+    Tiers,
 };
-use talaria_store::{AuditDeed, Clue, JournalState, Store, broken_at};
+use talaria_store::{AuditDeed, Clue, JournalState, MemoryStore, Store, broken_at};
 use tokio::sync::Semaphore;
 
 use crate::world::{End, Life, SIMPLE, Verb, World, agent};
@@ -351,6 +352,24 @@ fn who_is_taken_off_the_list_is_not_heard_and_what_waits_of_them_is_parked() {
 }
 
 #[test]
+fn what_waits_for_the_disk_is_denied_where_its_sender_is_not_heard_by_then() {
+    let mut world = World::new(SIMPLE);
+    world.accounts[0].1 = Access::only(["alice", "bob"].map(SenderId::literal));
+    world.live(async |life| {
+        life.disk.fails(Verb::Commit, usize::MAX);
+        life.vendor.say("alice", "a", "hello");
+        life.vendor.say("bob", "b", "hello");
+        life.pass_seconds(10).await;
+        life.gateway.set_access(&account(), Access::only([SenderId::literal("alice")]));
+        life.disk.heals();
+        assert_eq!(life.texts("a", 1).await, ["echo: hello"]);
+        life.quiet().await;
+        assert!(life.vendor.texts("b").is_empty());
+        assert_eq!(life.disk.counts().await.expect("reads").denied, 1);
+    });
+}
+
+#[test]
 fn what_an_earlier_run_let_in_is_denied_where_nobody_is_heard_any_more() {
     let (agent, gate) = patient();
     let mut world = World::new(SIMPLE).with_agent(agent);
@@ -678,6 +697,54 @@ fn only_an_administrator_decides_who_is_let_in_and_not_where_others_read_along()
 }
 
 #[test]
+fn nobody_lets_others_in_where_they_have_no_say_themselves() {
+    let mut world = administered();
+    let whole = world.accounts[0].1.clone();
+    // In groups, Alice is a stranger.
+    let mut halved = Access { listed: BTreeSet::new(), ..whole.clone() };
+    halved.direct.listed = [SenderId::literal("alice")].into();
+    world.live(async |life| {
+        life.vendor.say("alice", "desk", "/pair everywhere");
+        let handed_on = code(&life.texts("desk", 1).await);
+        life.gateway.set_access(&account(), halved);
+        life.vendor.say("alice", "desk", "/pair everywhere");
+        assert!(life.texts("desk", 2).await[1].contains("to direct chats only"));
+        life.vendor.say("ann", "home", "hello");
+        let asked = code(&life.texts("home", 1).await);
+        life.vendor.say("alice", "desk", &format!("/pair approve {asked} everywhere"));
+        assert!(life.texts("desk", 3).await[2].contains("to direct chats only"));
+        life.vendor.say("mallory", "den", &handed_on);
+        assert!(life.texts("den", 1).await[0].contains("pairing code is"), "it is void by now");
+        life.vendor.say("alice", "desk", &format!("/pair approve {asked}"));
+        assert!(life.texts("desk", 4).await[3].starts_with("`ann` is let in"));
+        life.gateway.set_access(&account(), whole);
+        life.vendor.say("alice", "desk", "/pair everywhere");
+        let handed_on = code(&life.texts("desk", 5).await);
+        life.vendor.say("ben", "other", &handed_on);
+        assert_eq!(life.texts("other", 1).await, ["Paired! You are let in; say what you need."]);
+    });
+}
+
+#[test]
+fn whoever_is_no_administrator_any_more_when_the_book_is_read_changes_nothing_in_it() {
+    let mut world = administered();
+    let mut demoted = world.accounts[0].1.clone();
+    let tiers = Tiers { admins: [SenderId::literal("carol")].into(), ..Tiers::default() };
+    demoted.direct.tiers = Arc::new(tiers);
+    world.live(async |life| {
+        life.vendor.say("ann", "home", "hello");
+        let asked = code(&life.texts("home", 1).await);
+        life.disk.begins_late(Verb::Guests, Duration::from_secs(2));
+        life.vendor.say("alice", "desk", "/pair clear");
+        life.pass_seconds(1).await;
+        life.gateway.set_access(&account(), demoted);
+        assert!(life.texts("desk", 1).await[0].contains("no administrator any more"));
+        life.disk.begins_late(Verb::Guests, Duration::ZERO);
+        approve(life, &asked, Reach::Direct).await.expect("nothing was cleared");
+    });
+}
+
+#[test]
 fn five_mistyped_codes_lock_and_say_so() {
     administered().live(async |life| {
         for n in 1..=5 {
@@ -828,6 +895,18 @@ fn strangers_who_come_together_are_answered_by_one_write() {
 }
 
 #[test]
+fn an_end_waits_for_who_is_being_attended_to_at_the_door() {
+    pairing().live(async |life| {
+        life.disk.begins_late(Verb::KeepGuests, Duration::from_secs(5));
+        life.vendor.say("ann", "ann", "let me in");
+        life.pass_seconds(1).await;
+        let drained = life.gateway.drain(Drain::within(Duration::from_secs(60))).await;
+        assert!(!drained.unsent, "{drained:?}");
+        code(&life.vendor.texts("ann"));
+    });
+}
+
+#[test]
 fn a_panic_at_the_door_does_not_close_it() {
     pairing().live(async |life| {
         life.disk.panics(Verb::KeepGuests, 1);
@@ -852,5 +931,121 @@ fn who_is_let_in_while_they_wait_at_the_door_is_given_no_code() {
         assert_eq!(life.vendor.texts("ann"), ["Paired! You are let in; say what you need."]);
         let book = life.disk.guests(&account()).await.expect("reads").book;
         assert_eq!(book.requests(life.now()).count(), 0);
+    });
+}
+
+/// What became of somebody who asked to be let in, as `talaria why` tells it.
+fn came(life: &Life, said: &EventId) -> Vec<String> {
+    let seen = life.gateway.glimpses(&Clue::Id(said.as_str().to_owned()), 10);
+    let knocked = seen.into_iter().filter_map(|glimpse| match glimpse.why {
+        Unwritten::Knocked(why) => Some(why.into_owned()),
+        _ => None,
+    });
+    knocked.collect()
+}
+
+#[test]
+fn what_became_of_who_asks_is_told() {
+    pairing().live(async |life| {
+        let issued =
+            life.gateway.pair(&account(), &PairWish::Issue(Reach::Direct), "operator").await;
+        let Ok(Paired::Code(code)) = issued else { panic!("{issued:?}") };
+        for (who, text, expected) in [
+            ("ann", "hello", "was given a code"),
+            ("ann", "hello?", "was answered lately"),
+            ("ben", "AAAAAAAA", "said a wrong code"),
+            ("cid", code.expose(), "is let in"),
+            ("dan", "hello", "was given a code"),
+            ("eve", "hello", "was given a code"),
+            ("fay", "hello", "too many ask"),
+        ] {
+            let said = life.vendor.say(who, who, text);
+            life.quiet().await;
+            assert_eq!(came(life, &said), [expected], "{who}: {text}");
+        }
+        let mut access = Access::only([SenderId::literal("alice")]);
+        access.strangers = Strangers::Ignore;
+        life.gateway.set_access(&account(), access);
+        let said = life.vendor.say("gus", "gus", "hello");
+        life.quiet().await;
+        assert_eq!(came(life, &said), ["is ignored"]);
+    });
+}
+
+#[test]
+fn what_a_stranger_is_told_is_found_by_what_they_said() {
+    pairing().live(async |life| {
+        let said = life.vendor.say("ann", "ann", "hello");
+        let told = life.texts("ann", 1).await;
+        life.quiet().await;
+        let clue = Clue::Id(said.as_str().to_owned());
+        let row = life.disk.trace(&clue, 1).await.expect("reads").remove(0);
+        assert_eq!(row.parcels.len(), told.len());
+    });
+}
+
+#[test]
+fn of_too_many_at_the_door_the_last_are_turned_away_and_that_is_told() {
+    pairing().live(async |life| {
+        life.disk.begins_late(Verb::KeepGuests, Duration::from_secs(60));
+        let said: Vec<EventId> = (0..257)
+            .map(|number| life.vendor.say(&format!("who{number}"), &format!("{number}"), "hello"))
+            .collect();
+        life.pass_seconds(1).await;
+        // There is room for so many as come at once.
+        assert_eq!(came(life, &said[255]), [""; 0]);
+        assert_eq!(came(life, &said[256]), ["too many ask"]);
+    });
+}
+
+#[test]
+fn requests_and_codes_that_are_cleared_are_recorded_where_there_are_any() {
+    pairing().live(async |life| {
+        life.vendor.say("ann", "ann", "hello");
+        life.texts("ann", 1).await;
+        for many in [1, 0] {
+            let done = life.gateway.pair(&account(), &PairWish::Clear, "operator").await;
+            assert_eq!(done, Ok(Paired::Cleared(many)));
+            let rows = life.disk.audited(0, 10).await.expect("reads");
+            let rows: Vec<_> = rows.into_iter().map(|row| row.audited).collect();
+            let [row] = &rows[..] else { panic!("{rows:?}") };
+            assert_eq!((row.actor.as_str(), row.deed), ("operator", AuditDeed::CodesCleared));
+            assert_eq!((row.subject.as_str(), row.detail.as_str()), (MAIN, "1 requests and codes"));
+        }
+    });
+}
+
+#[tokio::test]
+async fn whoever_changes_the_book_knows_which_one_it_is_then() {
+    let store = MemoryStore::new();
+    for number in 1..=3_u8 {
+        let (wish, now) = (PairWish::Issue(Reach::Direct), Timestamp::from_millis(0));
+        let chance = Chance([number; 32]);
+        let (_, guests, _) =
+            carry_out(&store, &account(), &wish, "operator", chance, now).await.expect("writes");
+        let kept = store.guests(&account()).await.expect("reads");
+        assert_eq!((guests.revision, guests.book), (kept.revision, kept.book));
+    }
+}
+
+#[test]
+fn what_waits_of_who_is_not_heard_any_more_is_denied_with_the_next_word_of_anybody() {
+    let (agent, gate) = patient();
+    let mut world = World::new(SIMPLE).with_agent(agent);
+    world.rules.busy = Busy::Queue;
+    world.scope = Scope { groups: GroupSessions::Shared, ..Scope::default() };
+    world.accounts[0].1 = Access::only(["alice", "bob"].map(SenderId::literal));
+    world.live(async |life| {
+        let all = life.vendor.group("all");
+        life.vendor.say_in_group("alice", "all", "one");
+        life.vendor.say_in_group("bob", "all", "two");
+        life.pass_seconds(1).await;
+        life.gateway.set_access(&account(), Access::only([SenderId::literal("alice")]));
+        life.vendor.say_in_group("alice", "all", "three");
+        life.pass_seconds(1).await;
+        assert_eq!(life.disk.counts().await.expect("reads").denied, 1, "nobody has answered yet");
+        assert!(life.vendor.texts_at(&all).is_empty());
+        gate.add_permits(2);
+        life.until("both answers", |vendor| vendor.texts_at(&all).len() == 2).await;
     });
 }

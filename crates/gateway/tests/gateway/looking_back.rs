@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_agent::{Elsewhere, Recall, ToolScope};
+use talaria_agent::{Elsewhere, Memory, Recall, ToolScope};
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::StoreRecall;
 use talaria_model::{
@@ -32,6 +32,10 @@ async fn tells_group(life: &Life, who: &str, text: &str) -> String {
 
 /// What the agent remembers of a word in a life, in alice's name.
 async fn remembered(life: &Life, of: SessionId, word: &str) -> Vec<String> {
+    memories(life, of, word).await.into_iter().map(|memory| memory.excerpt).collect()
+}
+
+async fn memories(life: &Life, of: SessionId, word: &str) -> Vec<Memory> {
     let recall = StoreRecall { store: Arc::new(life.disk.clone()), operator_accounts: Vec::new() };
     let scope = ToolScope {
         call: CallId::literal("c"),
@@ -40,8 +44,7 @@ async fn remembered(life: &Life, of: SessionId, word: &str) -> Vec<String> {
         at: life.vendor.dm("home"),
         elsewhere: Elsewhere::default(),
     };
-    let memories = recall.search(&scope, word, 5).await.expect("the store answers");
-    memories.into_iter().map(|memory| memory.excerpt).collect()
+    recall.search(&scope, word, 5).await.expect("the store answers")
 }
 
 async fn present(life: &Life, chat: &str) -> talaria_session::Session {
@@ -64,6 +67,26 @@ fn a_search_never_finds_itself_however_often_it_is_made() {
         let mut found = remembered(life, session.id, "quince").await;
         found.sort();
         assert_eq!(found, ["echo: quince jam", "quince jam"]);
+    });
+}
+
+#[test]
+fn what_somebody_passed_on_is_not_remembered_as_theirs() {
+    World::new(SIMPLE).live(async |life| {
+        let forwarded = Some(Author::Named("Eve".into()));
+        let message = Message { text: "quince jam".into(), forwarded, ..Message::default() };
+        life.vendor.does("alice", life.vendor.dm("home"), InboundKind::Said(message));
+        life.texts("home", 1).await;
+        let passed_on = "alice, passing on words of Eve";
+        let history = tells(life, "alice", "home", "/history").await;
+        assert!(history.contains(&format!("**{passed_on}**: quince jam")), "{history}");
+        let session = present(life, "home").await;
+        let found = memories(life, session.id, "quince").await;
+        assert!(found.iter().any(|memory| memory.who == passed_on), "{found:?}");
+        // So it is when it is said again.
+        tells(life, "alice", "home", "/retry").await;
+        let history = tells(life, "alice", "home", "/history").await;
+        assert!(history.contains(&format!("**{passed_on}**: quince jam")), "{history}");
     });
 }
 
@@ -146,7 +169,7 @@ fn what_runs_beside_a_group_remembers_what_was_said_in_it() {
 #[test]
 fn a_message_that_is_answered_again_is_read_as_it_was_the_first_time() {
     World::new(SIMPLE).live(async |life| {
-        let quote = Some(Quote { text: "shall we?".into(), author: Author::Us });
+        let quote = Some(Quote::new("shall we?", Author::Us));
         let message = Message { text: "yes".into(), quote, ..Message::default() };
         life.vendor.does("alice", life.vendor.dm("home"), InboundKind::Said(message));
         life.texts("home", 1).await;

@@ -121,7 +121,16 @@ fn what_a_turn_had_done_is_not_done_again() {
             stage.emit(AgentEvent::Stepped { text, files, calls, reasoning, usage, cost }).await;
             let output = "found".to_owned();
             let (files, sends) = (vec![], vec![]);
-            stage.emit(AgentEvent::Called { call, output, files, sends, failed: false }).await;
+            stage
+                .emit(AgentEvent::Called {
+                    call,
+                    output,
+                    files,
+                    sends,
+                    failed: false,
+                    refused: None,
+                })
+                .await;
             std::future::pending::<()>().await;
         }
         stage.finish("Found it.").await;

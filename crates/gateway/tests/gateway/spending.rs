@@ -265,6 +265,57 @@ fn what_steers_a_turn_is_a_message_too() {
     }
 }
 
+#[test]
+fn the_last_message_steers_one_turn_of_several_that_go_on_at_once() {
+    for seed in 0..20_u64 {
+        let mut world = guests(messages(3)).with_agent(taking_up());
+        world.rules.busy = Busy::Steer;
+        world.live(async |life| {
+            for chat in ["home", "den"] {
+                life.vendor.say("alice", chat, "work");
+            }
+            life.pass_seconds(5).await;
+            life.disk.lags(Duration::from_millis(seed));
+            for chat in ["home", "den"] {
+                life.vendor.say("alice", chat, "that is all");
+            }
+            life.pass_seconds(5).await;
+            let texts = [life.vendor.texts("home"), life.vendor.texts("den")].concat();
+            let answers = texts.iter().filter(|text| *text == "heard 1").count();
+            let refused = "Your budget of 3 messages a day is used up: 3 today.";
+            let refusals = texts.iter().filter(|text| text.starts_with(refused)).count();
+            assert_eq!((answers, refusals), (1, 1), "{seed}: {texts:?}");
+            assert_eq!(spent(life, &sender("alice")).await.messages, 3, "{seed}");
+        });
+    }
+}
+
+#[test]
+fn what_steers_a_turn_counts_once_whether_that_takes_it_up_or_the_next_one_does() {
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let deaf = agent(move |stage| {
+        let held = held.clone();
+        async move {
+            held.acquire().await.unwrap().forget();
+            let answer = stage.echo();
+            stage.emit(answered(&answer)).await;
+        }
+    });
+    let mut world = guests(messages(2)).with_agent(deaf);
+    world.rules.busy = Busy::Steer;
+    world.live(async |life| {
+        life.vendor.say("alice", "home", "one");
+        life.pass_seconds(5).await;
+        life.vendor.say("alice", "home", "two");
+        life.pass_seconds(5).await;
+        gate.add_permits(2);
+        assert_eq!(life.texts("home", 2).await, ["echo: one", "echo: two"], "it was paid for");
+        life.quiet().await;
+        assert_eq!(spent(life, &sender("alice")).await, of(2, 2));
+    });
+}
+
 const BURSTS: Bursts = Bursts {
     split_at: Some(100),
     text: Duration::from_secs(1),
@@ -273,7 +324,7 @@ const BURSTS: Bursts = Bursts {
 };
 
 /// The same world on a platform that delivers a long text in parts.
-fn bursting(budget: Budget, agent: Arc<dyn Agent>) -> World {
+pub(crate) fn bursting(budget: Budget, agent: Arc<dyn Agent>) -> World {
     let mut world = World::empty(Keeps::Last).with_agent(agent);
     world.add_bursting("main", keyed(SIMPLE), Hears::Requests, BURSTS);
     world.accounts[0].1.budgets = Budgets { guest: budget, ..Budgets::default() };
@@ -281,7 +332,7 @@ fn bursting(budget: Budget, agent: Arc<dyn Agent>) -> World {
 }
 
 /// A text that arrives as three messages.
-fn say_at_length(life: &Life) {
+pub(crate) fn say_at_length(life: &Life) {
     for text in ["x".repeat(100), "y".repeat(100), "that is all".to_owned()] {
         life.vendor.say("alice", "home", &text);
     }
@@ -666,4 +717,31 @@ fn whoever_is_put_out_while_they_are_answered_has_no_tools_from_then_on() {
         gate.add_permits(1);
         assert_eq!(life.texts("home", 2).await[1], "false", "what was begun is finished without");
     });
+}
+
+#[test]
+fn nothing_is_summarised_for_whoever_has_no_message_left() {
+    let worked = Arc::new(AtomicUsize::new(0));
+    let seen = worked.clone();
+    let works = agent(move |stage| {
+        let seen = seen.clone();
+        async move {
+            seen.fetch_add(1, Ordering::Relaxed);
+            stage.emit(answered("done")).await;
+        }
+    });
+    for (left, works_at_all) in [(2, 2), (1, 1)] {
+        worked.store(0, Ordering::Relaxed);
+        let mut world = guests(messages(left)).with_agent(works.clone());
+        world.live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.texts("home", 1).await;
+            life.vendor.say("alice", "home", "/compress");
+            life.quiet().await;
+            let texts = life.vendor.texts("home");
+            assert_eq!(worked.load(Ordering::Relaxed), works_at_all, "{texts:?}");
+            let is_told = texts.iter().any(|text| text.contains("used up"));
+            assert_eq!(is_told, works_at_all == 1, "{texts:?}");
+        });
+    }
 }

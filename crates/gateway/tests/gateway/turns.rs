@@ -143,13 +143,22 @@ fn everything_an_agent_reports_is_durable_before_it_goes_on() {
             check(answered(newest().await), "a step");
             check(disk.counts().await.unwrap().undelivered <= 1, "what it said is in the outbox");
 
-            stage.emit(AgentEvent::Calling { call: call.clone() }).await;
+            stage.emit(AgentEvent::Calling { call: call.clone(), unasked: None }).await;
             let started = session().await.hand().unwrap().started.clone();
             check(started == [call.clone()], "a call that begins");
 
             let output = "seen".to_owned();
             let (files, sends) = (vec![], vec![]);
-            stage.emit(AgentEvent::Called { call, output, files, sends, failed: false }).await;
+            stage
+                .emit(AgentEvent::Called {
+                    call,
+                    output,
+                    files,
+                    sends,
+                    failed: false,
+                    refused: None,
+                })
+                .await;
             check(matches!(newest().await, EntryBody::Returned { .. }), "a result");
             check(session().await.hand().unwrap().started.is_empty(), "a call that ended");
 

@@ -10,8 +10,8 @@ use talaria_gateway::{
     Arriving, Commanded, Decided, Happening, Order, Paired, Used, Watcher, What,
 };
 use talaria_model::{
-    AgentEvent, CallId, Cost, Failure, Inbound, InboundKind, Intervened, Intervention, Message,
-    MessageId, Scrutiny, SenderId, ToolCall, Usage, Word,
+    Addressed, AgentEvent, CallId, Cost, Failure, Inbound, InboundKind, Intervened, Intervention,
+    Message, MessageId, Scrutiny, SenderId, ToolCall, Usage, Word,
 };
 use talaria_platform::Verdict;
 use talaria_session::{Access, Edits, PairWish, Reach, RoomRules, Strangers, Tiers};
@@ -731,6 +731,21 @@ fn a_stranger_who_says_much_while_they_wait_costs_no_question_for_each() {
 }
 
 #[test]
+fn however_many_strangers_were_asked_about_so_is_the_next() {
+    let (mut world, witness) = watched(Witness::new());
+    let access = Access::only([SenderId::literal("alice")]);
+    world.accounts[0].1 = Access { strangers: Strangers::Pair, ..access };
+    world.live(async |life| {
+        for who in ["ann", "ben", "cid"] {
+            life.vendor.say(who, who, "let me in");
+            life.quiet().await;
+            assert_eq!(life.vendor.texts(who).len(), 1, "{who}");
+        }
+    });
+    assert_eq!(witness.seen("arriving").len(), 3);
+}
+
+#[test]
 fn a_stranger_over_whom_somebody_thinks_keeps_no_other_waiting_and_codes_are_shown_to_nobody() {
     let thinks = |about: &str| if about == "slow" { LONGEST } else { Duration::ZERO };
     let (mut world, witness) = watched(Witness { thinks: Box::new(thinks), ..Witness::new() });
@@ -985,6 +1000,7 @@ fn turns_are_told_of_from_their_first_word_to_their_last() {
                         files: vec![],
                         sends: vec![],
                         failed: false,
+                        refused: None,
                     })
                     .await;
                 SystemClock.sleep(Duration::from_secs(2)).await;
@@ -1042,4 +1058,38 @@ fn the_end_of_a_conversation_that_nobody_goes_on_with_is_told_when_it_is_put_awa
             assert_eq!(witness.seen("happened")[seen.len()..], *expected, "after {next}");
         });
     }
+}
+
+#[test]
+fn whoever_watches_is_told_all_of_what_nobody_answers() {
+    let (mut world, witness) = watched(Witness::new());
+    let access = Access::only([SenderId::literal("alice")]);
+    world.accounts[0].1 = Access { strangers: Strangers::Pair, ..access };
+    let (chatter, greeting) = ("lunch? ".repeat(100), "hello ".repeat(100));
+    world.live(async |life| {
+        let addressed = Addressed::ToOthers;
+        let said = Message { text: chatter.clone(), addressed, ..Message::default() };
+        life.vendor.does("alice", life.vendor.group("team"), InboundKind::Said(said));
+        life.vendor.say("mallory", "mallorys", &greeting);
+        life.texts("mallorys", 1).await;
+    });
+    assert_eq!(witness.seen("arrived"), [format!("alice: {chatter}")]);
+    assert_eq!(witness.seen("arriving"), [format!("mallory: {greeting}")]);
+}
+
+#[test]
+fn a_stranger_who_is_put_on_the_list_while_somebody_thinks_gets_no_code() {
+    let (mut world, _) = watched(Witness::new().thinking(Duration::from_secs(5)));
+    let access = Access::only([SenderId::literal("alice")]);
+    world.accounts[0].1 = Access { strangers: Strangers::Pair, ..access };
+    world.live(async |life| {
+        life.vendor.say("ann", "anns", "hello");
+        life.pass_seconds(1).await;
+        let listed = ["alice", "ann"].map(SenderId::literal);
+        let access = Access { strangers: Strangers::Pair, ..Access::only(listed) };
+        life.gateway.set_access(&life.vendor.account(), access);
+        life.pass_seconds(10).await;
+        life.vendor.say("ann", "anns", "hello?");
+        assert_eq!(life.texts("anns", 1).await, ["echo: hello?"]);
+    });
 }

@@ -1,8 +1,8 @@
 //! What Discord tells, as events. Pure: whatever has to be asked for is an argument.
 
 use talaria_model::{
-    AccountId, Address, Addressed, Author, Chat, ChatKind, ChoiceId, EventId, Inbound, InboundKind,
-    Media, MediaKind, Message, Quote, Sender, SenderKind, Source, Timestamp,
+    AccountId, Address, Addressed, Author, Bystander, Chat, ChatKind, ChoiceId, EventId, Inbound,
+    InboundKind, Media, MediaKind, Message, Owner, Quote, Sender, SenderKind, Source, Timestamp,
 };
 
 use super::api;
@@ -274,7 +274,7 @@ impl Reader<'_> {
         // Who answers a message with files speaks about them.
         if let Some(quoted) = quoted.filter(|_| addressed == Addressed::ToUs) {
             let about = self.media(quoted, &quoted.attachments, quoted.flags);
-            media.extend(about.into_iter().take(QUOTED_FILES));
+            media.extend(about.into_iter().take(QUOTED_FILES).map(Media::answered));
         }
         let nested = place.nested();
         let to = self.answers(message, &place, &text);
@@ -327,12 +327,22 @@ impl Reader<'_> {
     }
 
     fn quote(&self, quoted: &api::Message, place: &Place) -> Quote {
+        let text = self.glimpse(quoted, place.guild);
+        // What somebody had passed on themselves is not theirs, and Discord does not tell whose it is.
+        if !quoted.message_snapshots.is_empty() {
+            return Quote::new(text, Author::Unknown);
+        }
         let author = match &quoted.author {
             Some(author) if author.id == self.us => Author::Us,
             Some(author) => Author::Named(author.name()),
             None => Author::Unknown,
         };
-        Quote { text: self.glimpse(quoted, place.guild), author }
+        // Which roles they have is asked for where what surrounds the message is.
+        let by = quoted.author.as_ref().map(|author| Bystander {
+            kind: kind_of(author, quoted.webhook_id),
+            ..Bystander::new(author.id.sender())
+        });
+        Quote { by, ..Quote::new(text, author) }
     }
 
     /// What a message says, in words only.
@@ -364,6 +374,7 @@ impl Reader<'_> {
                 name: Some(attachment.filename.clone()).filter(|name| !name.is_empty()),
                 mime,
                 size: attachment.size,
+                owner: Owner::default(),
             }
         };
         attachments.iter().map(one).collect()
@@ -484,6 +495,7 @@ fn stickers(stickers: &[api::Sticker], text: &mut String, media: &mut Vec<Media>
             name: Some(sticker.name.clone()),
             mime: Some(mime.into()),
             size: None,
+            owner: Owner::default(),
         });
     }
 }

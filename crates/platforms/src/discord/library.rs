@@ -120,8 +120,9 @@ impl Library for Files {
     }
 
     async fn surroundings(&self, inbound: &Inbound) -> Result<Surroundings, FetchError> {
-        let overheard = self.lookup.overheard(inbound).await?;
-        Ok(Surroundings { overheard, ..Surroundings::default() })
+        let (overheard, quote) =
+            tokio::join!(self.lookup.overheard(inbound), self.lookup.quoted(inbound));
+        Ok(Surroundings { overheard: overheard?, quote, ..Surroundings::default() })
     }
 }
 

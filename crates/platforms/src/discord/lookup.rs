@@ -2,12 +2,15 @@
 //! has a deadline; what does not come in time is left out. What was said before is asked for afterwards,
 //! once the message is let in.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use talaria_clock::Clock;
 use talaria_model::{
-    AccountId, Addressed, Inbound, InboundKind, Message, Overheard, SenderKind, Timestamp,
+    AccountId, Addressed, Bystander, Inbound, InboundKind, Message, Overheard, Quote, SenderKind,
+    Timestamp,
 };
 
 use super::api;
@@ -31,6 +34,10 @@ const BELIEVED: Duration = Duration::from_secs(60);
 
 /// Whose roles are remembered.
 const MEMBERS: usize = 1024;
+
+/// Whose roles are asked for when what was said before is read. Of the others none is known, so that only a list
+/// or a pairing lets their words pass.
+const AUTHORS: usize = 16;
 
 /// The most messages that Discord hands out at once.
 pub(crate) const PAGE: usize = 100;
@@ -179,23 +186,61 @@ impl Lookup {
         let is_ours = |message: &api::Message| {
             message.author.as_ref().is_some_and(|author| author.id == self.us)
         };
-        let mut overheard: Vec<Overheard> = messages
-            .iter()
-            .take_while(|message| !is_ours(message))
-            .filter(|message| matches!(message.kind, 0 | 19))
-            .filter_map(|message| {
-                let author = message.author.as_ref()?;
-                let sign = match kind_of(author, message.webhook_id) {
-                    SenderKind::Bot => " [bot]",
-                    _ => "",
-                };
-                let text = reader.glimpse(message, guild);
-                let name = format!("{}{sign}", author.name());
-                (!text.is_empty()).then_some(Overheard { name, text })
-            })
-            .collect();
+        let since = messages.iter().take_while(|message| !is_ours(message));
+        let since: Vec<_> = since.filter(|message| matches!(message.kind, 0 | 19)).collect();
+        let roles = self.roles_of_authors(&since, guild).await;
+        let said = since.into_iter().filter_map(|message| {
+            let author = message.author.as_ref()?;
+            let kind = kind_of(author, message.webhook_id);
+            let sign = match kind {
+                SenderKind::Bot => " [bot]",
+                _ => "",
+            };
+            let text = reader.glimpse(message, guild);
+            let name = format!("{}{sign}", author.name());
+            // A webhook has the id that it likes.
+            let theirs = roles.get(&author.id).filter(|_| message.webhook_id.is_none());
+            let roles = theirs.map_or_else(Vec::new, |it| self.settings.vouched(guild, it));
+            // What somebody passed on is not theirs, and Discord does not tell whose it is.
+            let is_theirs = message.message_snapshots.is_empty();
+            let by = is_theirs.then(|| Bystander { id: author.id.sender(), kind, roles });
+            (!text.is_empty()).then_some(Overheard { by, ..Overheard::new(name, text) })
+        });
+        let mut overheard: Vec<Overheard> = said.collect();
         overheard.reverse();
         Ok(overheard)
+    }
+
+    /// What a message answers, with the roles of whoever said that.
+    pub(crate) async fn quoted(&self, inbound: &Inbound) -> Option<Quote> {
+        let (InboundKind::Said(message) | InboundKind::Edited(message)) = &inbound.kind else {
+            return None;
+        };
+        let mut quote = message.quote.clone()?;
+        let by = quote.by.as_mut().filter(|by| by.kind == SenderKind::Person)?;
+        let guild = inbound.source.space.as_deref().and_then(Snowflake::parse);
+        let roles = self.roles_in(guild, Snowflake::parse(by.id.as_str())?).await;
+        by.roles = self.settings.vouched(guild, &roles);
+        Some(quote)
+    }
+
+    /// The roles of the newest authors that may let them in.
+    async fn roles_of_authors(
+        &self,
+        messages: &[&api::Message],
+        guild: Option<Snowflake>,
+    ) -> BTreeMap<Snowflake, Vec<Snowflake>> {
+        let mut authors: Vec<Snowflake> = Vec::new();
+        let told = messages.iter().filter(|message| message.webhook_id.is_none());
+        for author in told.filter_map(|message| message.author.as_ref()) {
+            if !authors.contains(&author.id) && authors.len() < AUTHORS {
+                authors.push(author.id);
+            }
+        }
+        let asked = authors
+            .into_iter()
+            .map(|author| async move { (author, self.roles_in(guild, author).await) });
+        join_all(asked).await.into_iter().collect()
     }
 
     /// The roles that may let somebody in.

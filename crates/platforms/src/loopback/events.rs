@@ -6,8 +6,8 @@ use futures::{StreamExt, stream};
 use serde::Deserialize;
 use talaria_clock::Clock;
 use talaria_model::{
-    AccountId, Address, Chat, ChatId, ChoiceId, EventId, IdError, Inbound, InboundKind, Message,
-    MessageId, Sender, SenderId, Source, ThreadId,
+    AccountId, Address, Bystander, Chat, ChatId, ChoiceId, EventId, IdError, Inbound, InboundKind,
+    Message, MessageId, Overheard, Quote, Sender, SenderId, Source, ThreadId,
 };
 use talaria_platform::{Ack, Arrival, Arrivals, Batch, ConnectError, Cursor, LinkError, Ports};
 use tokio::io::AsyncWriteExt;
@@ -129,8 +129,8 @@ fn decode(
             id: event.message.map(MessageId::new).transpose()?,
             text: event.text,
             reply_to: event.reply_to.map(MessageId::new).transpose()?,
-            quote: event.quote,
-            overheard: event.overheard,
+            quote: event.quote.map(quote),
+            overheard: event.overheard.into_iter().map(overheard).collect(),
             channel_prompt: event.channel_prompt,
             skills: event.skills,
             ..Message::default()
@@ -153,6 +153,19 @@ fn decode(
         source: source(event.place)?,
         kind,
     })
+}
+
+fn quote(Quote { text, author, by, .. }: Quote) -> Quote {
+    Quote { by: known(by), ..Quote::new(text, author) }
+}
+
+fn overheard(Overheard { name, text, by, .. }: Overheard) -> Overheard {
+    Overheard { by: known(by), ..Overheard::new(name, text) }
+}
+
+/// Who is heard is for the account's list to say, not for a line that came over a socket.
+fn known(by: Option<Bystander>) -> Option<Bystander> {
+    by.map(|Bystander { id, kind, .. }| Bystander { kind, ..Bystander::new(id) })
 }
 
 fn source(place: Place) -> Result<Source, IdError> {

@@ -10,9 +10,9 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
 use talaria_model::{
-    AccountId, Act, Address, Author, Chat, ChatId, ChatKind, Content, FileId, FileRef, Inbound,
-    InboundKind, KnownBy, Message, Outbound, OutboundId, Overheard, Quote, Receipt, Sender,
-    SenderId, SenderKind, SessionId, Source, ThreadId,
+    AccountId, Act, Address, Author, Bystander, Chat, ChatId, ChatKind, Content, FileId, FileRef,
+    Inbound, InboundKind, KnownBy, Message, Outbound, OutboundId, Overheard, Quote, Receipt,
+    Sender, SenderId, SenderKind, SessionId, Source, ThreadId,
 };
 use talaria_platform::{
     Archive, ArchiveError, Arrival, Arrivals, ByteStream, Conversation, Cursor, FileError,
@@ -392,8 +392,11 @@ async fn everything_that_is_known_about_a_message_can_be_told() {
         "place": { "name": "The team", "topic": "Food", "space": "Office", "alt": "team-2" },
         "sender": "7", "name": "Alice", "alt": "alice@example.org", "is": "bot",
         "text": "and on Friday?", "message": "m9", "reply_to": "m8",
-        "quote": { "text": "Pizza.", "author": "us" },
-        "overheard": [{ "name": "Bob", "text": "I had soup." }],
+        "quote": {
+            "text": "Pizza.", "author": { "named": "Carol" }, "standing": "heard",
+            "by": { "id": "9", "kind": "bot", "roles": ["cooks"] },
+        },
+        "overheard": [{ "name": "Bob", "text": "I had soup.", "standing": "heard", "by": { "id": "8" } }],
         "channel_prompt": "Answer in French.", "skills": ["review"],
         "roles": ["cooks"],
     });
@@ -419,8 +422,11 @@ async fn everything_that_is_known_about_a_message_can_be_told() {
         "rights are not for a line to give"
     );
     let InboundKind::Said(message) = kind else { panic!("said") };
-    assert_eq!(message.quote, Some(Quote { text: "Pizza.".into(), author: Author::Us }));
-    assert_eq!(message.overheard, [Overheard { name: "Bob".into(), text: "I had soup.".into() }]);
+    let carol = Bystander { kind: SenderKind::Bot, ..Bystander::new(SenderId::literal("9")) };
+    let quote = Quote::new("Pizza.", Author::Named("Carol".into()));
+    assert_eq!(message.quote, Some(Quote { by: Some(carol), ..quote }));
+    let by = Some(Bystander::new(SenderId::literal("8")));
+    assert_eq!(message.overheard, [Overheard { by, ..Overheard::new("Bob", "I had soup.") }]);
     assert_eq!(message.channel_prompt.as_deref(), Some("Answer in French."));
     assert_eq!(message.skills, ["review"]);
     assert_eq!(message.reply_to.map(|message| message.to_string()), Some("m8".into()));

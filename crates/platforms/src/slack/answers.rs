@@ -57,7 +57,7 @@ impl Answers {
         // Taken out and put back, so that the chat that was left alone for the longest goes first, and all
         // who asked there go together: of one who stayed it would seem that nobody else had asked.
         let mut asked = chats.remove(&chat).unwrap_or_default();
-        asked.retain(|one| one.giver != giver && now.since(one.at) < AWAITS);
+        asked.retain(|one| one.giver != giver);
         asked.push(Asked { giver, url, at: now, uses: 0 });
         let surplus = asked.len().saturating_sub(GIVERS);
         asked.drain(..surplus);
@@ -171,6 +171,15 @@ mod tests {
         asks(&answers, "C9", "U3", 41);
         assert_eq!(way(&answers, Some("U2"), 42), None, "Slack has refused it");
         assert_eq!(way(&answers, None, 62), None, "U2's was refused, and U2 may be meant");
+    }
+
+    #[test]
+    fn after_an_hour_nobody_awaits_an_answer_any_more() {
+        let answers = Answers::default();
+        asks(&answers, "C9", "U1", 0);
+        asks(&answers, "C9", "U2", 50);
+        assert_eq!(way(&answers, None, 59), None, "it may be for either");
+        assert_eq!(way(&answers, None, 60).as_deref(), Some("U2's of minute 50"));
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use talaria_model::{
     AccountId, Address, Addressed, Author, Below, Chat, ChatId, ChatKind, ChoiceId, EventId,
-    IdError, Inbound, InboundKind, Media, MediaKind, Message, MessageId, Sender, SenderId,
-    SenderKind, Source, ThreadId, Timestamp,
+    IdError, Inbound, InboundKind, Media, MediaKind, Message, MessageId, Owner, Quote, Sender,
+    SenderId, SenderKind, Source, ThreadId, Timestamp, Unfetched,
 };
 use talaria_platform::MenuItem;
 
@@ -96,6 +96,13 @@ pub(super) struct Scene<'a> {
     /// Whether people of other workspaces are in the chat.
     pub(super) is_shared: bool,
     pub(super) now: Timestamp,
+}
+
+impl Scene<'_> {
+    fn principal(&self, id: &str, team: Option<&str>) -> Result<SenderId, IdError> {
+        let Self { home, us, is_shared, .. } = *self;
+        principal(id, team, self.person.team.as_deref(), Origin { home, team: &us.team, is_shared })
+    }
 }
 
 /// What an event is to us.
@@ -218,33 +225,54 @@ pub(super) fn delivery(metadata: &Metadata) -> Option<String> {
 }
 
 fn sender(event: &MessageEvent, scene: &Scene<'_>) -> Result<Option<Sender>, Senseless> {
-    let is_bot = event.bot_id.is_some()
-        || event.bot_profile.is_some()
-        || event.subtype.as_deref() == Some("bot_message")
-        || event.user.as_deref() == Some("USLACKBOT")
-        || scene.person.is_bot;
+    let is_bot = is_bot(event, &scene.person);
     let Some(id) = event.user.as_deref().or(event.bot_id.as_deref()) else { return Ok(None) };
     let profile = event.user_profile.as_ref().and_then(|profile| profile.shown());
     let bot = event.bot_profile.as_ref().and_then(|profile| profile.name.as_deref());
     let name = if is_bot { event.username.as_deref().or(bot) } else { profile };
     Ok(Some(Sender {
-        id: principal(id, event.user_team.as_deref(), scene)?,
+        id: scene.principal(id, event.user_team.as_deref())?,
         name: name.or(scene.person.name.as_deref()).map(str::to_owned),
         alt: None,
         kind: if is_bot { SenderKind::Bot } else { SenderKind::Person },
     }))
 }
 
+/// Whether a program has written something, where it is known who the writer is.
+pub(super) fn is_bot(event: &MessageEvent, writer: &Person) -> bool {
+    event.bot_id.is_some()
+        || event.bot_profile.is_some()
+        || event.subtype.as_deref() == Some("bot_message")
+        || event.user.as_deref() == Some("USLACKBOT")
+        || writer.is_bot
+}
+
+/// Where somebody is from as long as nobody says something else.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin<'a> {
+    /// The workspace whose people are known by their bare ids.
+    pub(super) home: &'a str,
+    /// The workspace in which something was said.
+    pub(super) team: &'a str,
+    /// Whether people of other workspaces are in the chat.
+    pub(super) is_shared: bool,
+}
+
 /// Ids of people are only known to be unique within a workspace, and people of other workspaces can
 /// be in our chats. So an id stands alone only for our first workspace.
-fn principal(id: &str, team: Option<&str>, scene: &Scene<'_>) -> Result<SenderId, IdError> {
-    let team = match team {
-        Some(team) => team,
+pub(super) fn principal(
+    id: &str,
+    told: Option<&str>,
+    known: Option<&str>,
+    Origin { home, team, is_shared }: Origin<'_>,
+) -> Result<SenderId, IdError> {
+    let team = match told {
+        Some(told) => told,
         // Nobody says where somebody in a shared chat comes from: no list can name them.
-        None if scene.is_shared => scene.person.team.as_deref().unwrap_or("unknown"),
-        None => scene.us.team.as_str(),
+        None if is_shared => known.unwrap_or("unknown"),
+        None => team,
     };
-    if team == scene.home { SenderId::new(id) } else { SenderId::new(format!("{team}:{id}")) }
+    if team == home { SenderId::new(id) } else { SenderId::new(format!("{team}:{id}")) }
 }
 
 fn address(
@@ -318,41 +346,49 @@ fn spoken(
     };
     let own = text::readable(text::unaddressed(&event.text, us), &scene.names);
     let mut lines = Vec::from_iter(Some(own.trim().to_owned()).filter(|own| !own.is_empty()));
-    let mut forwarded = None;
+    let (mut forwarded, mut cited) = (None, Vec::new());
     for shared in event.attachments.iter().filter(|one| one.is_share || one.is_msg_unfurl) {
         let author = shared
             .author_name
             .clone()
             .or_else(|| scene.names.people.get(shared.author_id.as_deref()?).cloned());
+        let author = author.map_or(Author::Unknown, Author::Named);
         let text = attached(shared, &scene.names);
-        if text.is_empty() {
-            continue;
-        }
-        if shared.is_share && lines.is_empty() {
-            forwarded = Some(author.map_or(Author::Unknown, Author::Named));
-            lines.push(text);
-        } else {
-            let whose = author.unwrap_or_else(|| "somebody".into());
-            lines.push(format!("[Message of {whose}: {text}]"));
+        if shared.is_share && lines.is_empty() && forwarded.is_none() {
+            forwarded = Some(author);
+            lines.extend(Some(text).filter(|text| !text.is_empty()));
+        } else if !text.is_empty() {
+            // Which workspace somebody is from who said something elsewhere is not told.
+            cited.push(Quote::new(text, author));
         }
     }
     if lines.is_empty() {
         lines.extend(of_a_program(event, &scene.names));
     }
     let mut media = Vec::new();
-    let shared_files = event.attachments.iter().flat_map(|attachment| &attachment.files);
-    for file in event.files.iter().chain(shared_files) {
+    // All of what is passed on is said by whoever said it first.
+    let theirs = if forwarded.is_some() { Owner::Sender } else { Owner::Shown };
+    let own = event.files.iter().map(|file| (file, Owner::Sender));
+    let shared = event.attachments.iter().flat_map(|attachment| &attachment.files);
+    let mut unfetched = Vec::new();
+    for (file, owner) in own.chain(shared.map(|file| (file, theirs))) {
         match medium(file, &scene.us.team) {
-            Some(medium) => media.push(medium),
-            None => lines.push(format!("[File: {}]", called(file).unwrap_or("without a name"))),
+            Some(medium) => media.push(Media { owner, ..medium }),
+            None => unfetched.push(Unfetched {
+                kind: MediaKind::Document,
+                name: called(file).map(str::to_owned),
+                reason: "Slack does not keep it".into(),
+            }),
         }
     }
     Ok(Message {
         id: Some(MessageId::new(ts)?),
         text: typed_command(lines.join("\n\n"), &scene.habits.commands),
         media,
+        unfetched,
         addressed,
         forwarded,
+        cited,
         reply_to: event
             .thread_ts
             .as_deref()
@@ -376,7 +412,8 @@ fn of_a_program(event: &MessageEvent, names: &Names) -> Vec<String> {
         block.text.iter().chain(block.fields.iter().flatten()).map(|text| text.text.as_str())
     });
     let blocks = blocks.map(|text| text::readable(text, names).trim().to_owned());
-    let attachments = event.attachments.iter().map(|attachment| attached(attachment, names));
+    let own = event.attachments.iter().filter(|one| !one.is_share && !one.is_msg_unfurl);
+    let attachments = own.map(|attachment| attached(attachment, names));
     blocks.chain(attachments).filter(|text| !text.is_empty()).collect()
 }
 
@@ -428,6 +465,7 @@ fn medium(file: &File, team: &str) -> Option<Media> {
         name: name.map(str::to_owned),
         mime: (!mime.is_empty()).then(|| mime.to_owned()),
         size: file.size,
+        owner: Owner::default(),
     })
 }
 
@@ -451,7 +489,7 @@ pub(super) fn slash(
     let name = command.user_name.clone();
     let from = Sender {
         name: scene.person.name.clone().or(name),
-        ..Sender::new(principal(&command.user_id, command.team_id.as_deref(), scene)?)
+        ..Sender::new(scene.principal(&command.user_id, command.team_id.as_deref())?)
     };
     Ok(Inbound {
         id: EventId::new(format!("slash:{}", command.trigger_id))?,
@@ -508,7 +546,7 @@ pub(super) fn press(
         }
     };
     let pressed_in = interaction.team.as_ref().and_then(|team| team.id.as_deref());
-    let mut from = Sender::new(principal(user, presser.team_id.as_deref().or(pressed_in), scene)?);
+    let mut from = Sender::new(scene.principal(user, presser.team_id.as_deref().or(pressed_in))?);
     from.name = scene.person.name.clone().or_else(|| presser.name.clone());
     Ok(Some(Inbound {
         id: EventId::new(id)?,
@@ -539,7 +577,7 @@ pub(super) fn stopped(
     Ok(Inbound {
         id: EventId::new(id)?,
         at: event_ts.and_then(Ts::parse).map_or(scene.now, Ts::timestamp),
-        from: Sender { name, ..Sender::new(principal(&stopped.user, None, scene)?) },
+        from: Sender { name, ..Sender::new(scene.principal(&stopped.user, None)?) },
         to: place(&stopped.channel, kind, stopped.thread_ts.as_deref(), scene)?,
         source: source(scene),
         kind: InboundKind::Stopped,

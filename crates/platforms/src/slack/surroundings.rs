@@ -94,7 +94,8 @@ impl Hearing {
         let chat = async { Some(directory.room(workspace, open.chat.as_deref()?).await) };
         let before = async {
             let Some(ts) = &open.thread else { return Before::default() };
-            self.threads.before(&inbound.to, ts, workspace, &self.api, directory).await
+            let home = &self.workspaces.home().us.team;
+            self.threads.before(&inbound.to, ts, workspace, &self.api, directory, home).await
         };
         let (sender, chat, people, rooms, before) = tokio::join!(
             sender,

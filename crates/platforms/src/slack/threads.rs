@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use talaria_clock::Clock;
-use talaria_model::{Address, Author, Overheard, Quote, SenderKind, Timestamp};
+use talaria_model::{Address, Author, Bystander, Overheard, Quote, SenderKind, Timestamp};
 use talaria_platform::Archive;
 
 use super::api::{Api, Body};
-use super::decode;
+use super::decode::{self, Origin, Person};
 use super::directory::Directory;
 use super::shelf::Shelf;
 use super::text::{self, Names};
@@ -144,6 +144,7 @@ impl Threads {
         workspace: &Workspace,
         api: &Api,
         directory: &Directory,
+        home: &str,
     ) -> Before {
         let Some((chat, thread)) = key(at).filter(|_| !self.is_told(at)) else {
             return Before::default();
@@ -162,7 +163,9 @@ impl Threads {
         let read = async {
             let asked = api.call("conversations.replies", &workspace.token, Body::Form(fields));
             let Replies { messages } = asked.await?;
-            Ok::<_, super::api::ApiError>(before(messages, ts, workspace, directory).await)
+            let is_shared = directory.room(workspace, &chat).await.is_shared;
+            let origin = Origin { home, team: &workspace.us.team, is_shared };
+            Ok::<_, super::api::ApiError>(before(messages, ts, workspace, directory, origin).await)
         };
         let before = tokio::select! {
             before = read => before,
@@ -191,6 +194,7 @@ async fn before(
     ts: &str,
     workspace: &Workspace,
     directory: &Directory,
+    origin: Origin<'_>,
 ) -> Before {
     let mut before = Before::default();
     let messages = messages.into_iter().filter(|message| message.ts.as_deref() != Some(ts));
@@ -208,21 +212,31 @@ async fn before(
         if decode::is_ours(&message, &workspace.us) {
             // What we said later is in the conversation already.
             if position == 0 {
-                before.quote = Some(Quote { text: said, author: Author::Us });
+                before.quote = Some(Quote::new(said, Author::Us));
             }
             continue;
         }
         let id = message.user.as_deref().or(message.bot_id.as_deref());
-        let shown = message.username.as_deref().map(str::to_owned);
-        let name = match (shown, id) {
-            (Some(name), _) => Some(name),
-            (None, Some(id)) => directory.person(workspace, id).await.name,
-            (None, None) => None,
+        let person = match id {
+            Some(id) => directory.person(workspace, id).await,
+            None => Person::default(),
         };
-        let kind = if message.bot_id.is_some() { SenderKind::Bot } else { SenderKind::Person };
-        let name = name.or_else(|| id.map(str::to_owned)).unwrap_or_else(|| "somebody".into());
+        let is_bot = decode::is_bot(&message, &person);
+        let kind = if is_bot { SenderKind::Bot } else { SenderKind::Person };
+        let by = id.and_then(|id| {
+            let (told, known) = (message.user_team.as_deref(), person.team.as_deref());
+            let id = decode::principal(id, told, known, origin).ok()?;
+            Some(Bystander { kind, ..Bystander::new(id) })
+        });
+        let shown = message.username.as_deref().map(str::to_owned).or(person.name);
+        let name = shown.or_else(|| id.map(str::to_owned)).unwrap_or_else(|| "somebody".into());
         let name = if kind == SenderKind::Bot { format!("{name} (bot)") } else { name };
-        before.overheard.push(Overheard { name, text: said });
+        // What a thread is about was chosen by whoever calls us in it.
+        if position == 0 {
+            before.quote = Some(Quote { by, ..Quote::new(said, Author::Named(name)) });
+            continue;
+        }
+        before.overheard.push(Overheard { by, ..Overheard::new(name, said) });
     }
     before
 }

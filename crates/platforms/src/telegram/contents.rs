@@ -2,7 +2,7 @@
 //! line in brackets.
 
 use serde_json::Value;
-use talaria_model::{Media, MediaKind};
+use talaria_model::{Media, MediaKind, Owner};
 
 use super::api::{File, Location, Message, PhotoSize, Sticker};
 
@@ -22,6 +22,7 @@ pub(super) fn media(message: &Message) -> Option<Media> {
             name: None,
             mime: Some("image/jpeg".into()),
             size: photo.file_size,
+            owner: Owner::default(),
         });
     }
     if let Some(sticker) = &message.sticker {
@@ -59,6 +60,7 @@ fn file(file: &File, kind: MediaKind) -> Media {
         name: file.file_name.clone(),
         mime: file.mime_type.clone().or(usual.map(str::to_owned)),
         size: file.file_size,
+        owner: Owner::default(),
     }
 }
 
@@ -74,6 +76,7 @@ fn drawn(sticker: &Sticker) -> Media {
         name: None,
         mime: Some(mime.into()),
         size: sticker.file_size,
+        owner: Owner::default(),
     }
 }
 

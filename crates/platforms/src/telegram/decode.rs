@@ -2,9 +2,9 @@
 
 use serde_json::value::RawValue;
 use talaria_model::{
-    AccountId, Address, Addressed, Author, Chat, ChatId, ChatKind, ChoiceId, EventId, IdError,
-    Inbound, InboundKind, Message, MessageId, Quote, Sender, SenderId, SenderKind, Source,
-    ThreadId, Timestamp,
+    AccountId, Address, Addressed, Author, Bystander, Chat, ChatId, ChatKind, ChoiceId, EventId,
+    IdError, Inbound, InboundKind, Media, Message, MessageId, Quote, Sender, SenderId, SenderKind,
+    Source, ThreadId, Timestamp,
 };
 
 use super::api;
@@ -184,7 +184,8 @@ fn said(
     // Who answers a picture speaks about it. In an album each part would bring it along.
     let about = answered
         .filter(|_| addressed == Addressed::ToUs && message.media_group_id.is_none())
-        .and_then(contents::media);
+        .and_then(contents::media)
+        .map(Media::answered);
     let text = match described {
         Some(described) => described,
         None => words.text,
@@ -305,16 +306,24 @@ fn answered(message: &api::Message) -> Option<&api::Message> {
 }
 
 fn quote(message: &api::Message, answered: Option<&api::Message>, us: &Us) -> Option<Quote> {
-    let author = match (answered, &message.external_reply) {
-        (Some(answered), _) => match &answered.from {
-            Some(user) if us.names.is(user) => Author::Us,
-            _ => speaker(answered)
-                .ok()
-                .and_then(|sender| sender.name)
-                .map_or(Author::Unknown, Author::Named),
+    let (author, by) = match (answered, &message.external_reply) {
+        (Some(answered), _) => match (&answered.from, speaker(answered)) {
+            // What somebody had passed on themselves is not theirs.
+            _ if answered.forward_origin.is_some() => {
+                let origin = answered.forward_origin.as_ref();
+                (origin.map_or(Author::Unknown, |origin| author(origin, us)), None)
+            }
+            (Some(user), _) if us.names.is(user) => (Author::Us, None),
+            (_, Ok(sender)) => {
+                let by = Bystander { kind: sender.kind, ..Bystander::new(sender.id) };
+                (sender.name.map_or(Author::Unknown, Author::Named), Some(by))
+            }
+            (_, Err(_)) => (Author::Unknown, None),
         },
+        // Who is heard elsewhere need not be heard here.
         (None, Some(external)) => {
-            external.origin.as_ref().map_or(Author::Unknown, |origin| author(origin, us))
+            let origin = external.origin.as_ref();
+            (origin.map_or(Author::Unknown, |origin| author(origin, us)), None)
         }
         (None, None) => return None,
     };
@@ -325,7 +334,7 @@ fn quote(message: &api::Message, answered: Option<&api::Message>, us: &Us) -> Op
         (None, None) => return None,
     };
     let end = text.floor_char_boundary(LONGEST_QUOTE);
-    Some(Quote { text: text[..end].to_owned(), author })
+    Some(Quote { by, ..Quote::new(&text[..end], author) })
 }
 
 /// What a message says, in words.

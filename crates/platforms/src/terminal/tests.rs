@@ -255,6 +255,7 @@ fn said(text: &str) -> EntryBody {
         files: Vec::new(),
         heard: None,
         message: Some(MessageId::literal("m1")),
+        forwarded: None,
     }
 }
 

@@ -10,9 +10,9 @@ use futures::future::{BoxFuture, ready};
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
-    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, FinishReason, Gravity,
-    History, Prompt, Provider, Refused, Roots, Settings as AgentSettings, Sight, Situation, Tool,
-    ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Turn,
+    Agent, Attachments, Budget, BuiltIn, Delta, Deltas, EffectClass, Fence, FinishReason, Gravity,
+    History, Prompt, Provider, Settings as AgentSettings, Sight, Situation, Tool, ToolError,
+    ToolOutput, ToolScope, ToolSpec, Toolbox, Turn,
 };
 use talaria_clock::{FakeClock, SystemClock};
 use talaria_model::{
@@ -145,8 +145,7 @@ impl Talk {
             max_steps: 4,
             turn_limit: Duration::from_secs(60),
             budget: Budget::default(),
-            roots: Roots::default(),
-            refused: Refused::default(),
+            fence: Fence::default(),
         };
         let clock = Arc::new(FakeClock::starting(Timestamp::from_millis(0)));
         let toolbox = Toolbox::default().with(Look);
@@ -173,7 +172,14 @@ impl Talk {
         self.turns += 1;
         let heard = (self.turns == 2).then(|| format!("[System note: it is late.]\n\n{text}"));
         let text = text.to_owned();
-        self.record(EntryBody::Said { from: alice(), text, files, heard, message: None });
+        self.record(EntryBody::Said {
+            from: alice(),
+            text,
+            files,
+            heard,
+            message: None,
+            forwarded: None,
+        });
         let session = SessionId::literal("s");
         let mut running = self.agent.start(Turn {
             id: TurnId { session, number: self.turns },

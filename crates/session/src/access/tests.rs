@@ -265,6 +265,8 @@ fn the_whole_table() {
     for (deed, platform, own) in [
         (Deed::Speak, [everybody_heard; 2], [everybody_heard; 2]),
         (Deed::Stop, [everybody_heard; 2], [everybody_heard; 2]),
+        (Deed::TakeBack(Own), [everybody_heard; 2], [everybody_heard; 2]),
+        (Deed::TakeBack(Anothers), ["-----yy"; 2], ["-----yy"; 2]),
         (Deed::Answer(Whose::Own), [everybody_heard; 2], [everybody_heard; 2]),
         (Deed::Answer(Whose::Anothers), ["-------"; 2], ["-------"; 2]),
         (Deed::Approve(Own, Requester), ["---yyyy"; 2], ["---yyyy"; 2]),
@@ -284,6 +286,7 @@ fn the_whole_table() {
         (Deed::Command(Who::Admin, Gating::Off), ["---ryyy"; 2], ["---ryyy"; 2]),
         (Deed::Command(Who::Admin, Gating::On), ["--nbbyy"; 2], ["--nbbyy"; 2]),
         (Deed::LetIn, ["-----yy", "-------"], ["-----yy", "-------"]),
+        (Deed::LetInto, ["-----yy"; 2], ["-----yy"; 2]),
         (Deed::AskToPair, ["-y-----", "-------"], ["-------"; 2]),
         (Deed::Redeem, ["-y-----", "-------"], ["-------"; 2]),
         (Deed::ReadOthers, ["-------"; 2], ["------y"; 2]),

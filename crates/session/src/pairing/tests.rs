@@ -661,13 +661,14 @@ fn a_code_goes_with_the_right_of_its_administrator_and_the_operators_stay() {
     let issuer = |name| Issuer { sender: SenderId::literal(name), roles: Vec::new() };
     let mut book = GuestBook::default();
     book.issue(Reach::Direct, "operator", chance(1), at(0)).expect("issues");
-    for (seed, name) in [(2, "alice"), (3, "bob")] {
-        let admin = Some(issuer(name));
-        book.issue_for(admin, Reach::Direct, name, chance(seed), at(0)).expect("issues");
+    let made =
+        [(2, "alice", Reach::Direct), (3, "bob", Reach::Direct), (4, "bob", Reach::Everywhere)];
+    for (seed, name, reach) in made {
+        book.issue_for(Some(issuer(name)), reach, name, chance(seed), at(0)).expect("issues");
     }
-    book.void(|admin| admin.sender.as_str() == "bob");
-    let left: Vec<&str> = book.issued(at(1)).map(|issued| issued.by.as_str()).collect();
-    assert_eq!(left, ["operator", "bob"]);
+    book.void(|admin, reach| admin.sender.as_str() == "bob" && reach == Reach::Direct);
+    let left: Vec<_> = book.issued(at(1)).map(|code| (code.by.as_str(), code.reach)).collect();
+    assert_eq!(left, [("operator", Reach::Direct), ("bob", Reach::Direct)]);
     let stored = serde_json::to_string(&book).expect("a book serialises");
     assert_eq!(serde_json::from_str::<GuestBook>(&stored).expect("and deserialises"), book);
 }

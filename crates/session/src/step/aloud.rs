@@ -24,7 +24,7 @@ impl Step<'_> {
         if self.session.rules.voice.echo == Echo::Never {
             return;
         }
-        for transcript in &message.transcripts {
+        for transcript in message.transcripts.iter().filter(|one| one.owner.is_sender()) {
             if let Understood::Words(words) = &transcript.said {
                 let short: String = words.chars().take(LONGEST_ECHO).collect();
                 let more = if short.len() < words.len() { "…" } else { "" };

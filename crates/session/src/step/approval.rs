@@ -2,8 +2,8 @@
 //! people are shown of the outcome.
 
 use talaria_model::{
-    Aim, Answer, Approval, Approver, Consent, Content, EarlierYes, EntryBody, Giver, Grant,
-    Lasting, OutboundId, Question, Sender, Verdict,
+    Aim, Answer, Approval, Approver, Consent, Content, Digest, EarlierYes, EntryBody, Giver, Grant,
+    Lasting, OutboundId, Question, Sender, Unasked, Verdict,
 };
 
 use super::Step;
@@ -199,13 +199,25 @@ impl Step<'_> {
     /// Keeps a record of an approval.
     pub(super) fn attest(&mut self, hand: &TurnInHand, question: &Question, what: Attest) {
         let Some(approval) = question.approval.as_deref() else { return };
-        self.effects.push(Effect::Attest(Box::new(Attested {
-            what,
-            requester: hand.from.id.clone(),
-            account: hand.to.account.clone(),
-            tool: approval.tool.clone(),
-            digest: approval.digest,
-        })));
+        self.attest_call(hand, approval.tool.clone(), approval.digest, what);
+    }
+
+    /// Puts on record what was done without asking anybody, for how long that was approved, or what was not.
+    pub(super) fn attest_unasked(
+        &mut self,
+        unasked: Option<Box<Unasked>>,
+        consent: Option<Consent>,
+    ) {
+        if let (Some(unasked), Some(hand)) = (unasked, self.session.hand().cloned()) {
+            let Unasked { tool, digest } = *unasked;
+            self.attest_call(&hand, tool, digest, Attest::Unasked(consent));
+        }
+    }
+
+    fn attest_call(&mut self, hand: &TurnInHand, tool: String, digest: Digest, what: Attest) {
+        let (requester, account) = (hand.from.id.clone(), hand.to.account.clone());
+        let attested = Attested { what, requester, account, tool, digest };
+        self.effects.push(Effect::Attest(Box::new(attested)));
     }
 
     /// Writes what became of an approval where it was asked for.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    About, Address, Addressed, Because, Edition, Inbound, InboundKind, Message, Overheard, RoleId,
-    Sender, Seq,
+    About, Address, Addressed, Author, Because, Bystander, Edition, Inbound, InboundKind, Message,
+    Overheard, RoleId, Sender, Seq, Standing,
 };
 
 use super::Step;
@@ -12,7 +12,7 @@ use super::words::DROPPED;
 use crate::Closed;
 use crate::command::{self, Parsed};
 use crate::rules::Edits;
-use crate::session::{Joins, Origin, Waiting};
+use crate::session::{Joins, Origin, Paid, Waiting};
 
 /// How much of what is said to others is remembered: the newest messages, and so much of each.
 const MOST_OVERHEARD: usize = 50;
@@ -30,7 +30,7 @@ impl Step<'_> {
             }
             InboundKind::Pressed(choice) => self.pressed(seq, from, roles, choice),
             InboundKind::Said(message) if message.addressed != Addressed::ToUs => {
-                self.overhear(seq, &from, &message);
+                self.overhear(seq, &from, &roles, &message);
             }
             InboundKind::Said(message) => self.said(waiting(seq, from, to, roles, message)),
             InboundKind::Edited(message) => {
@@ -164,25 +164,39 @@ impl Step<'_> {
     }
 
     /// Something that was not said to us is read with the next thing that is.
-    fn overhear(&mut self, seq: Seq, from: &Sender, message: &Message) {
+    fn overhear(&mut self, seq: Seq, from: &Sender, roles: &[RoleId], message: &Message) {
         let overheard = &mut self.session.overheard;
         overheard.drain(..(overheard.len() + 1).saturating_sub(MOST_OVERHEARD));
-        let text = message.text.chars().take(LONGEST_OVERHEARD).collect();
-        let name = from.name.clone().unwrap_or_else(|| from.id.to_string());
-        overheard.push(Overheard { name, text });
+        let text: String = message.text.chars().take(LONGEST_OVERHEARD).collect();
+        overheard.push(match &message.forwarded {
+            // Whoever is not heard does not come as far as this.
+            None => {
+                let name = from.name.clone().unwrap_or_else(|| from.id.to_string());
+                let (id, kind, roles) = (from.id.clone(), from.kind, roles.to_vec());
+                let by = Some(Bystander { id, kind, roles });
+                Overheard { by, standing: Standing::Heard, ..Overheard::new(name, text) }
+            }
+            // What somebody passes on is not theirs.
+            Some(Author::Named(name)) => Overheard::new(name.clone(), text),
+            Some(Author::Us | Author::Unknown) => Overheard::new("somebody", text),
+        });
         self.close(seq, Closed::Ignored("not said to us; read with the next message that is"));
     }
 }
 
 fn waiting(seq: Seq, from: Sender, to: Address, roles: Vec<RoleId>, message: Message) -> Waiting {
-    Waiting { seq, from, to, roles, message, joins: Joins::Burst }
+    Waiting { seq, from, to, roles, message, joins: Joins::Burst, paid: Paid::Later }
 }
 
-/// A message says what its newest edition says. An edition without files leaves those that there are.
+/// A message says what its newest edition says, and in whose words. An edition without files leaves those that
+/// there are.
 fn change(said: &mut Message, changed: Message) {
     said.text = changed.text;
+    (said.forwarded, said.cited) = (changed.forwarded, changed.cited);
+    said.quote = changed.quote.or(said.quote.take());
     if !changed.files.is_empty() || !changed.unfetched.is_empty() {
         (said.files, said.unfetched) = (changed.files, changed.unfetched);
+        said.transcripts = changed.transcripts;
     }
 }
 

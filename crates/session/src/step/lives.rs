@@ -9,7 +9,7 @@ use super::say::{LONGEST_TITLE, shortened};
 use super::turn::{Asker, Read, Saying};
 use super::words::{DROPPED, is_of};
 use crate::Closed;
-use crate::access::Whose;
+use crate::access::{Deed, Whose};
 use crate::event::{Effect, Passed, Past, Recalled, Request, Retired};
 use crate::life::{Happening, Life};
 use crate::session::{Asked, Beside, Copies, Waiting, mint};
@@ -108,6 +108,8 @@ impl Step<'_> {
         session.preferences.effort = past.preferences.effort;
         session.marks = past.marks;
         session.channel_prompt = None;
+        // What was approved for the rest of a conversation was approved in that one.
+        session.approved = Vec::new();
         session.note = None;
         session.speakers = past.speakers;
         session.begun = past.begun;
@@ -191,8 +193,11 @@ impl Step<'_> {
         let Some(first) = undone.first() else {
             return self.reply(said, "There is nothing that can be taken back.");
         };
-        let may = self.by.is_admin() || undone.iter().all(|mark| mark.is_of(&said.from));
-        if !may {
+        let whose = match undone.iter().all(|mark| mark.is_of(&said.from)) {
+            true => Whose::Own,
+            false => Whose::Anothers,
+        };
+        if !self.by.may(Deed::TakeBack(whose)) {
             self.session.marks.extend(undone);
             return self.reply(said, "Only the one who said it can take it back.");
         }

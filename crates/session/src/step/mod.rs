@@ -90,6 +90,10 @@ impl Session {
 
 impl Step<'_> {
     fn take_in(&mut self, event: Event) {
+        if matches!(event, Event::Arrived { .. } | Event::Together { .. }) {
+            // Whoever is to notice that it is over may be late: a machine can sleep, and its clock can be set.
+            self.expire_overdue();
+        }
         match event {
             Event::Arrived { seq, inbound, overtaken, by } => {
                 (self.overtaken, self.by) = (overtaken, by);

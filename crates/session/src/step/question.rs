@@ -9,7 +9,7 @@ use super::Step;
 use crate::Closed;
 use crate::access::{Deed, Whose};
 use crate::event::{Attest, Effect};
-use crate::session::{Answered, Joins, Phase, TurnInHand, Waiting};
+use crate::session::{Answered, Joins, Paid, Phase, TurnInHand, Waiting};
 
 /// Words that mean yes to a question that can be answered with yes.
 const YES: [&str; 10] =
@@ -106,7 +106,15 @@ impl Step<'_> {
             Some(Choice { id: choice, label: text }) => {
                 let (to, message) =
                     (self.session.at.clone(), Message { text, ..Message::default() });
-                let said = Waiting { seq, from, to, roles, message, joins: Joins::Burst };
+                let said = Waiting {
+                    seq,
+                    from,
+                    to,
+                    roles,
+                    message,
+                    joins: Joins::Burst,
+                    paid: Paid::Later,
+                };
                 match self.asked_to_approve().and_then(|approval| approval.verdict(&choice)) {
                     Some(verdict) => self.judge(said, verdict, String::new()),
                     None => self.answered(said, Answer::Chosen(choice)),
@@ -170,8 +178,18 @@ impl Step<'_> {
         self.resume(answer, None, files);
     }
 
+    /// Closes a question whose time is over. A clock that was set back lets nobody answer for more than twice as
+    /// long.
+    pub(super) fn expire_overdue(&mut self) {
+        let Phase::Asking { since, expires, .. } = self.session.phase else { return };
+        let limit = expires.since(since);
+        if expires <= self.now || self.now + limit < since {
+            self.expire();
+        }
+    }
+
     /// Nobody has answered in time.
-    pub(super) fn expire(&mut self) {
+    fn expire(&mut self) {
         if let Phase::Asking { hand, question, sent, .. } = &self.session.phase {
             let (hand, question, sent) = (hand.clone(), question.clone(), sent.clone());
             self.conclude(&hand, &question, sent, Attest::Expired, None);
@@ -210,8 +228,10 @@ impl Step<'_> {
 
 /// What exactly such a word says, where only such a word counts.
 pub(super) fn plainly(text: &str) -> Option<Says> {
-    let text = bare(text.trim());
-    let said = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+    // A thumb says the same in every colour.
+    let is_word = |c: &char| !matches!(c, '\u{1F3FB}'..='\u{1F3FF}' | '\u{FE0F}');
+    let text: String = bare(text.trim()).chars().filter(is_word).collect();
+    let said = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(&text));
     match (said(&YES), said(&NO)) {
         (true, _) => Some(Says::Yes),
         (_, true) => Some(Says::No),

@@ -17,12 +17,8 @@ const DEATHS_UNTIL_QUARANTINE: u8 = 3;
 
 impl Step<'_> {
     pub(super) fn woke(&mut self) {
-        match &self.session.phase {
-            Phase::Asking { expires, .. } if *expires <= self.now => {
-                self.expire();
-            }
-            _ => self.give_up_overdue(),
-        }
+        self.expire_overdue();
+        self.give_up_overdue();
         self.give_up_asking();
     }
 

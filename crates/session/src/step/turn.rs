@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use talaria_model::{
-    About, Address, AgentEvent, Attended, Because, Content, Cost, EntryBody, Extent, Failure,
-    FileRef, Message, Notify as Aloudness, OutboundId, RoleId, Sender, Sending, Seq, Task, TurnId,
-    Usage, Used, Word, Work,
+    About, Address, AgentEvent, Attended, Because, Consent, Content, Cost, EntryBody, Extent,
+    Failure, FileRef, Message, Notify as Aloudness, OutboundId, RoleId, Sender, Sending, Seq, Task,
+    TurnId, Usage, Used, Word, Work,
 };
 
 use super::Step;
@@ -215,7 +215,8 @@ impl Step<'_> {
             }
             Read::As(heard) => heard,
         };
-        let body = EntryBody::Said { from, text, files: message.files, heard, message: message.id };
+        let Message { id, files, forwarded, .. } = message;
+        let body = EntryBody::Said { from, text, files, heard, message: id, forwarded };
         self.record_in(Some(turn.clone()), body);
     }
 
@@ -282,12 +283,14 @@ impl Step<'_> {
                     extent: Extent::Whole,
                 });
             }
-            AgentEvent::Calling { call } => {
+            AgentEvent::Calling { call, unasked } => {
+                self.attest_unasked(unasked, Some(Consent::Once));
                 if let Some(hand) = self.hand_mut() {
                     hand.started.push(call);
                 }
             }
-            AgentEvent::Called { call, mut output, files, mut sends, mut failed } => {
+            AgentEvent::Called { call, mut output, files, mut sends, mut failed, refused } => {
+                self.attest_unasked(refused, None);
                 // A question that is not put any more after a restart keeps nothing from leaving.
                 self.withdraw(&call);
                 if let Some(why) = self.why_unsent(count(&sends)) {
@@ -653,7 +656,7 @@ fn said_at_once(group: Vec<Waiting>) -> Vec<Saying> {
     let mut sayings: Vec<Saying> = Vec::with_capacity(group.len());
     for said in group {
         match sayings.last_mut() {
-            Some(album) if !album.message.files.is_empty() && !said.message.files.is_empty() => {
+            Some(album) if is_more_of(&album.message, &said.message) => {
                 let message = &mut album.message;
                 message.text = captions(&message.text, &said.message.text);
                 message.files.extend(said.message.files);
@@ -666,6 +669,16 @@ fn said_at_once(group: Vec<Waiting>) -> Vec<Saying> {
         }
     }
     sayings
+}
+
+/// Whether one message goes on in another: both have files, and whatever else was said first by somebody
+/// else is the same. A caption that was passed on is not the sender's.
+fn is_more_of(first: &Message, second: &Message) -> bool {
+    let have_files = !first.files.is_empty() && !second.files.is_empty();
+    have_files
+        && first.forwarded == second.forwarded
+        && first.quote == second.quote
+        && first.cited == second.cited
 }
 
 fn captions(first: &str, second: &str) -> String {

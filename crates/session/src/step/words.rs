@@ -11,7 +11,7 @@ use crate::command::{self, Command, DEEPEST_ALIAS, Meant, Parsed, Quick};
 use crate::event::Effect;
 use crate::life::Activity;
 use crate::rules::{Acks, Busy};
-use crate::session::{Joins, Phase, TurnInHand, Waiting};
+use crate::session::{Joins, Paid, Phase, TurnInHand, Waiting};
 
 /// How often it is acknowledged that something waits.
 const ACK_EVERY: Duration = Duration::from_secs(30);
@@ -172,7 +172,7 @@ impl Step<'_> {
         self.effects.push(Effect::Take(said.seq));
         self.tell_steer(&said);
         if let Some(hand) = self.hand_mut() {
-            hand.steers.push(said);
+            hand.steers.push(Waiting { paid: Paid::Already, ..said });
         }
     }
 

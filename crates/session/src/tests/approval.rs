@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use talaria_model::{
     AgentEvent, Answer, Approval, Approver, CallId, Consent, Digest, EarlierYes, Lasting, Notify,
-    Question, Sender, SenderId, Word,
+    Question, Sender, SenderId, Timestamp, Unasked, Word,
 };
 
 use super::{Talk, check, posted, print, printed, quiet, rules_with};
@@ -83,6 +83,10 @@ fn only_what_can_mean_nothing_else_is_a_yes() {
         ("alice: yes", approved(Consent::Once)),
         ("alice: YES", approved(Consent::Once)),
         ("alice: 👍", approved(Consent::Once)),
+        ("alice: 👍🏽", approved(Consent::Once)),
+        ("alice: 👎🏿", denied("")),
+        ("alice: 👍\u{fe0f}", approved(Consent::Once)),
+        ("alice: 👍👎", denied("👍👎")),
         ("alice: approve once", approved(Consent::Once)),
         ("alice: 1", approved(Consent::Once)),
         ("alice: 4", denied("")),
@@ -166,6 +170,22 @@ fn what_nobody_is_asked_about_is_on_record() {
     assert_eq!(unasked(&granted), Some(Attest::Unasked(Some(Consent::Always))));
     let here = talk.play("agent: begs 8 / alice: /approve session / agent: begs 8");
     assert_eq!(unasked(&here), Some(Attest::Unasked(Some(Consent::Session))));
+    // What the agent did not even have to ask about, or was not let do.
+    let call = || CallId::literal("c");
+    let about = || Some(Box::new(Unasked { tool: "note".into(), digest: Digest::new([7; 32]) }));
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello");
+    let made = talk.agent(AgentEvent::Calling { call: call(), unasked: about() });
+    assert_eq!(unasked(&made), Some(Attest::Unasked(Some(Consent::Once))));
+    let not_made = talk.agent(AgentEvent::Called {
+        call: call(),
+        output: String::new(),
+        files: Vec::new(),
+        sends: Vec::new(),
+        failed: true,
+        refused: about(),
+    });
+    assert_eq!(unasked(&not_made), Some(Attest::Unasked(None)));
 }
 
 #[test]
@@ -310,6 +330,33 @@ fn nobody_answering_is_a_no_after_five_minutes() {
 }
 
 #[test]
+fn a_yes_after_the_limit_is_too_late_whether_somebody_noticed_the_end_or_not() {
+    for yes in ["alice: yes", "alice: /approve", "alice presses: @.once"] {
+        for (time, expected) in
+            [("299", Answer::Expired), ("298", approved(Consent::Once).unwrap())]
+        {
+            let mut talk = Talk::new(quiet());
+            talk.play(&format!("alice: hello / agent: begs 7 / away: {time}"));
+            let effects = talk.line(&yes.replace('@', HANDLE));
+            assert_eq!(told(&effects), Some(expected), "{yes} after {time} seconds");
+            let answers =
+                |effect: &&Effect| matches!(effect, Effect::Tell { word: Word::Answer { .. }, .. });
+            assert_eq!(effects.iter().filter(answers).count(), 1, "{yes}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_leaves_a_question_open_for_twice_its_time_at_most() {
+    for (back, expected) in [(301, approved(Consent::Once)), (302, Some(Answer::Expired))] {
+        let mut talk = Talk::new(quiet());
+        talk.play("alice: hello / agent: begs 7");
+        talk.now = Timestamp::from_millis(talk.now.as_millis() - back * 1000);
+        assert_eq!(told(&talk.line("alice: yes")), expected, "{back} seconds");
+    }
+}
+
+#[test]
 fn what_was_approved_for_the_conversation_is_not_asked_again_in_it() {
     let mut talk = Talk::new(quiet());
     talk.play("alice: hello / agent: begs 7 / alice: /approve session / agent: returns call");
@@ -322,6 +369,17 @@ fn what_was_approved_for_the_conversation_is_not_asked_again_in_it() {
         "alice: no / agent: returns call / agent: finishes done / alice: /new / alice: again",
     );
     assert_eq!(told(&talk.line("agent: begs 7")), None, "another conversation");
+}
+
+#[test]
+fn what_was_approved_for_a_conversation_is_asked_again_in_one_that_is_gone_back_to() {
+    let mut talk = Talk::new(quiet());
+    talk.play("alice: hello / agent: begs 7 / alice: /approve session / agent: returns call");
+    talk.play("agent: finishes done / alice: /resume whales");
+    let effects = talk.line("told 3: life 20260101_000000_0badcafe");
+    assert!(posted(&effects)[0].starts_with("Back in"), "{effects:?}");
+    talk.line("alice: again");
+    assert_eq!(told(&talk.line("agent: begs 7")), None);
 }
 
 #[test]

@@ -3,9 +3,32 @@
 use super::{
     Talk, check, check_with, heard, posted, printed, queueing, quiet, rules_with, steering,
 };
-use talaria_model::{ChatKind, Seq};
+use talaria_model::{Author, ChatKind, InboundKind, Message, Quote, Seq};
 
 use crate::{Acks, Busy, Effect, Event, Phase, Rules};
+
+#[test]
+fn what_others_said_in_one_message_is_not_put_to_another() {
+    let eves = || Quote::new("obey", Author::Named("Eve".into()));
+    let changes: [fn(&mut Message, Quote); 3] = [
+        |message, quote| message.forwarded = Some(quote.author),
+        |message, quote| message.quote = Some(quote),
+        |message, quote| message.cited = vec![quote],
+    ];
+    for change in changes {
+        let mut talk = Talk::new(quiet());
+        talk.play("alice: hello / alice sends a.png: my report");
+        let mut another = super::said("alice", "delete the old ones");
+        if let InboundKind::Said(message) = &mut another.kind {
+            message.files = vec![super::file("b.png")];
+            change(message, eves());
+        }
+        talk.arrive(another);
+        let read = heard(&talk.play("agent: finishes hi"));
+        assert_eq!((read.len(), read[0].as_str()), (2, "my report"));
+        assert!(read[1].contains("Eve") && read[1].ends_with("delete the old ones"), "{read:?}");
+    }
+}
 
 #[test]
 fn a_second_message_interrupts_and_is_next() {

@@ -258,7 +258,7 @@ fn what_is_answered_again_is_read_as_it_was_the_first_time() {
     let mut talk = Talk::new(quiet());
     let mut inbound = super::said("alice", "yes");
     if let InboundKind::Said(message) = &mut inbound.kind {
-        message.quote = Some(Quote { text: "shall we?".into(), author: talaria_model::Author::Us });
+        message.quote = Some(Quote::new("shall we?", talaria_model::Author::Us));
         message.channel_prompt = Some("Be kind.".into());
     }
     let first = heard(&talk.arrive(inbound.clone())).remove(0);

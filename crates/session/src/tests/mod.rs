@@ -22,7 +22,7 @@ use std::time::Duration;
 use talaria_model::{
     AccountId, Act, Address, AgentEvent, Aim, Author, CallId, Chat, ChatId, ChatKind, Choice,
     ChoiceId, Cost, EarlierYes, EntryBody, EventId, Failure, FileId, FileRef, Inbound, InboundKind,
-    Message, MessageId, Question, Sender, SenderId, Sending, Seq, SessionId, Shown, Source,
+    Message, MessageId, Owner, Question, Sender, SenderId, Sending, Seq, SessionId, Shown, Source,
     Timestamp, ToolCall, Transcript, Understood, Usage, WITHHELD, Word, Work,
 };
 
@@ -135,7 +135,7 @@ impl Talk {
         self.tell(Event::Agent { turn, event })
     }
 
-    /// One line of a script: `alice: words`, `alice sends a.png: caption`, `alice speaks: words`,
+    /// One line of a script: `alice: words`, `alice sends a.png: caption`, `alice speaks: words`, `alice plays: words` (of somebody else),
     /// `alice passes on: words`, `alice said early: words`, `press: id`,
     /// `agent: verb words`, `told 3: words`, `restart`, `crash`, `later: seconds`, `away: seconds`.
     fn line(&mut self, line: &str) -> Vec<Effect> {
@@ -197,16 +197,18 @@ impl Talk {
                 self.agent(event)
             }
             // Nobody understands an empty recording.
-            [who, "speaks"] => {
+            [who, verb @ ("speaks" | "plays")] => {
                 let mut inbound = said(who, "");
                 if let InboundKind::Said(message) = &mut inbound.kind {
-                    let recording = FileRef { shown: Shown::Voice, ..file("v.ogg") };
+                    let owner = if *verb == "speaks" { Owner::Sender } else { Owner::Answered };
+                    let recording = FileRef { shown: Shown::Voice, owner, ..file("v.ogg") };
                     message.transcripts = vec![Transcript {
                         of: recording.id.clone(),
                         said: match what {
                             "" => Understood::Nothing("nothing was said".into()),
                             words => Understood::Words(words.into()),
                         },
+                        owner: recording.owner,
                     }];
                     message.files = vec![recording];
                 }
@@ -263,18 +265,25 @@ fn report(what: &str) -> AgentEvent {
             let (text, files) = (String::new(), vec![]);
             AgentEvent::Stepped { text, files, calls, reasoning: None, usage, cost }
         }
-        "calls" => AgentEvent::Calling { call: call() },
+        "calls" => AgentEvent::Calling { call: call(), unasked: None },
         "took" => AgentEvent::Took { seqs: vec![Seq(words.parse().expect("a number"))] },
         "asks" => AgentEvent::Asked(question(words)),
         "begs" => AgentEvent::Asked(approval::question(words)),
         "sends" => {
             let (output, files) = (String::new(), vec![]);
             let sends = vec![Sending { to: elsewhere(), text }];
-            AgentEvent::Called { call: CallId::literal("s"), output, files, sends, failed: false }
+            AgentEvent::Called {
+                call: CallId::literal("s"),
+                output,
+                files,
+                sends,
+                failed: false,
+                refused: None,
+            }
         }
         "returns" => {
             let (output, files, sends) = (String::new(), vec![], vec![]);
-            AgentEvent::Called { call: call(), output, files, sends, failed: false }
+            AgentEvent::Called { call: call(), output, files, sends, failed: false, refused: None }
         }
         "works" => AgentEvent::Working(match words {
             "beside" => Work::SubWork,

@@ -52,11 +52,12 @@ fn a_steer_is_read_under_its_speakers_name_too() {
 
 #[test]
 fn what_was_overheard_stands_before_the_message() {
-    use talaria_model::Overheard;
+    use talaria_model::{Overheard, Standing};
     let mut talk = Talk::among(ChatKind::Group, quiet());
     let mut inbound = said("alice", "what do you think?");
     if let InboundKind::Said(message) = &mut inbound.kind {
-        message.overheard = vec![Overheard { name: "Bob".into(), text: "blue".into() }];
+        let bob = Overheard { standing: Standing::Heard, ..Overheard::new("Bob", "blue") };
+        message.overheard = vec![bob];
     }
     assert_eq!(
         heard(&talk.arrive(inbound)),

@@ -222,6 +222,7 @@ fn commit(steps: &Steps, now: i64) -> Commit {
             roles: Vec::new(),
             message,
             joins: Joins::Burst,
+            paid: Default::default(),
         });
     }
     let change = |(seq, state): &(u8, u8)| JournalChange {

@@ -122,6 +122,7 @@ fn entry(number: u32, text: &str) -> Entry {
         files: Vec::new(),
         heard: None,
         message: None,
+        forwarded: None,
     };
     Entry { number, at: at(1), turn: None, body, because: None, about: None, resumed: None }
 }

@@ -136,6 +136,7 @@ async fn live(store: &dyn Store) -> Asked {
                 roles: Vec::new(),
                 message: Default::default(),
                 joins: Joins::Burst,
+                paid: Default::default(),
             }],
             started: vec![CallId::literal("call-1")],
             told_of: None,

@@ -1,8 +1,8 @@
 //! What arrived.
 
 use talaria_model::{
-    ChatKind, FileId, FileRef, Inbound, InboundKind, Message, MessageId, SenderId, Seq, ThreadId,
-    Transcript, TurnId, Understood,
+    ChatKind, FileId, FileRef, Inbound, InboundKind, Message, MessageId, Owner, SenderId, Seq,
+    ThreadId, Transcript, TurnId, Understood,
 };
 use talaria_session::SessionKey;
 
@@ -425,7 +425,8 @@ pub async fn words_that_a_step_conceals_are_gone_with_it(harness: &dyn Harness) 
     let store = harness.open().await;
     let chat = key("bot", "c");
     let of = FileId::literal("voice");
-    let spoken = Transcript { of, said: Understood::Words("ABCD2345".into()) };
+    let words = Understood::Words("ABCD2345".into());
+    let spoken = Transcript { of, said: words, owner: Owner::Sender };
     let message = |text: &str, transcripts: &[Transcript]| Message {
         id: Some(MessageId::literal("m")),
         text: text.into(),

@@ -6,7 +6,7 @@ use talaria_model::{
     CallId, Choice, ChoiceId, Cost, Entry, EntryBody, FileId, FileRef, Message, MessageId,
     Question, RoleId, Seq, SessionId, Shown, ToolCall, TurnId, Usage,
 };
-use talaria_session::{Joins, Phase, SessionKey, Waiting};
+use talaria_session::{Joins, Paid, Phase, SessionKey, Waiting};
 
 use super::Harness;
 use super::world::{
@@ -19,7 +19,7 @@ fn held(seq: u64, key: &SessionKey) -> Waiting {
     let message = Message { text: format!("held {seq}"), ..Message::default() };
     let roles = vec![RoleId::literal("cooks")];
     let (from, to) = (alice(), address(key));
-    Waiting { seq: Seq(seq), from, to, roles, message, joins: Joins::Nothing }
+    Waiting { seq: Seq(seq), from, to, roles, message, joins: Joins::Nothing, paid: Paid::Already }
 }
 
 pub async fn a_session_comes_back_as_it_was_in_every_phase(harness: &dyn Harness) {
@@ -185,6 +185,7 @@ pub async fn entries_come_back_as_they_were(harness: &dyn Harness) {
             files: vec![file.clone()],
             heard: Some("[Alice] \u{1F980}".into()),
             message: Some(MessageId::literal("m")),
+            forwarded: None,
         },
         EntryBody::Aside {
             from: alice(),

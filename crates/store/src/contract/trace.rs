@@ -78,6 +78,7 @@ pub async fn what_came_of_an_event_is_traced_to_its_parcels(harness: &dyn Harnes
         files: Vec::new(),
         heard: None,
         message: None,
+        forwarded: None,
     };
     let answered = EntryBody::Answered {
         text: "two".into(),
@@ -400,6 +401,7 @@ pub async fn what_waits_is_told_with_the_age_of_its_oldest(harness: &dyn Harness
         roles: Vec::new(),
         message: Default::default(),
         joins: Default::default(),
+        paid: Default::default(),
     };
     let mut state = session(&chat);
     let steers = vec![waiting(passed_on)];

@@ -126,6 +126,7 @@ pub(super) fn entry(number: u32, text: &str) -> Entry {
         files: Vec::new(),
         heard: None,
         message: None,
+        forwarded: None,
     };
     Entry { number, at: at(1), turn: None, body, because: None, about: None, resumed: None }
 }

@@ -14,9 +14,9 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Value, json};
 use talaria_agent::{
-    Agent, Automatic, Budget, BuiltIn, Danger, Delta, Deltas, EffectClass, FinishReason, Gravity,
-    Part, Prompt, PromptMessage, Provider, ProviderError, Reads, Refused, Roots, Settings, Sight,
-    Tool, ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Wraps, tools,
+    Agent, Automatic, Budget, BuiltIn, Danger, Delta, Deltas, EffectClass, Fence, FinishReason,
+    Gravity, Part, Prompt, PromptMessage, Provider, ProviderError, Reads, Settings, Sight, Tool,
+    ToolError, ToolOutput, ToolScope, ToolSpec, Toolbox, Wraps, tools,
 };
 use talaria_clock::{Clock, SystemClock};
 use talaria_gateway::StoredAttachments;
@@ -168,8 +168,7 @@ impl Model {
             turn_limit: Duration::from_secs(1800),
             // A summary is written by a model that reads; this one only repeats.
             budget: Budget { automatic: Automatic::Off, ..Budget::default() },
-            roots: Roots::default(),
-            refused: Refused::default(),
+            fence: Fence::default(),
         };
         let attachments = Arc::new(StoredAttachments(Arc::new(self.0.files.clone())));
         let clock = Arc::new(clock.clone());

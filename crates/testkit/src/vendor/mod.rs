@@ -23,7 +23,7 @@ use crate::echo::Token;
 pub use check::Violation;
 pub use conduct::{Conduct, Refusal};
 pub use truth::{Act, Said, Shown, Truth};
-pub use wire::{Author, Choice, Happened, Overheard, Place, Quote};
+pub use wire::{Author, By, Choice, Happened, Overheard, Place, Quote};
 
 /// What kind of vendor it is.
 #[derive(Debug, Clone, Copy, Default)]

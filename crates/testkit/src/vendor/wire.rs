@@ -88,6 +88,9 @@ pub struct Quote {
     pub text: String,
     /// Whose it is.
     pub author: Author,
+    /// By which id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
 }
 
 /// Whose message is quoted.
@@ -107,6 +110,16 @@ pub struct Overheard {
     pub name: String,
     /// What.
     pub text: String,
+    /// By which id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
+}
+
+/// Somebody by their id.
+#[derive(Debug, Clone, Serialize)]
+pub struct By {
+    /// It.
+    pub id: String,
 }
 
 #[derive(Debug, Deserialize)]

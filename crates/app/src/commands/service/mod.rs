@@ -17,6 +17,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use talaria_config::Config;
+use talaria_machine::environment;
 
 use crate::cli::{InstallOptions, ServiceCommand, ServiceName};
 use crate::ending;
@@ -26,6 +27,9 @@ use crate::start;
 
 /// The shortest time that an end gets.
 const SHORTEST_END: Duration = Duration::from_secs(60);
+
+/// What `systemctl --user` finds by what runs the services of this user.
+const FOUND_BY: [&str; 2] = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
 /// A gateway as the operating system is told to run it.
 #[derive(Debug, Clone)]
@@ -107,12 +111,16 @@ fn longest_end(config: &Config) -> Duration {
     ending::longest(config).max(SHORTEST_END)
 }
 
-/// Runs a program; what it printed.
+/// Runs a program, which is told no more of our environment than it needs; what it printed.
 fn run(words: &[String]) -> Result<String, Halt> {
     let line = words.join(" ");
     let Some((program, rest)) = words.split_first() else { return Ok(String::new()) };
+    let found_by = FOUND_BY.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     let ran = Command::new(program)
         .args(rest)
+        .env_clear()
+        .envs(environment())
+        .envs(found_by)
         .output()
         .map_err(|error| Halt::failed(format_args!("cannot run `{line}`: {error}")))?;
     if ran.status.success() {

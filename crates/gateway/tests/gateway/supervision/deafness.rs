@@ -38,7 +38,7 @@ fn a_secret_that_somebody_says_is_neither_kept_nor_told_to_the_agent() {
     world.disk.kept = Arc::new(store.clone());
     world.live(async |life| {
         life.vendor.say("alice", "home", &format!("my key is {SECRET}, keep it"));
-        assert_eq!(life.texts("home", 1).await[0], "echo: my key is [hidden], keep it");
+        assert_eq!(life.texts("home", 1).await[0], "echo: my key is (hidden), keep it");
         life.quiet().await;
         assert!(store.mentions("my key is") && !store.mentions(SECRET));
     });
@@ -296,6 +296,6 @@ fn an_alarm_says_nothing_that_must_not_be_said() {
     world.live(async |life| {
         life.pass_seconds(5).await;
         let told = other.texts("operator");
-        assert!(told[0].contains("the token [hidden] is not known"), "{told:?}");
+        assert!(told[0].contains("the token (hidden) is not known"), "{told:?}");
     });
 }

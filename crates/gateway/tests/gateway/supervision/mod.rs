@@ -25,13 +25,13 @@ use tokio::sync::Semaphore;
 use crate::world::{Conduct, EDITING, Hears, Life, Reach, SIMPLE, Vendor, Verb, World, agent, key};
 
 /// What nobody is to be told.
-const SECRET: &str = "42-canary";
+pub(crate) const SECRET: &str = "42-canary";
 
 const AN_HOUR_BACK: i64 = -60 * 60 * 1000;
 
 /// A process that knows where the operator is, and which accounts are paused.
 #[derive(Default)]
-struct Keeper {
+pub(crate) struct Keeper {
     homes: Vec<Address>,
     paused: Mutex<BTreeSet<AccountId>>,
     /// How often looking for a home breaks down.
@@ -83,7 +83,7 @@ impl Steward for Keeper {
 
     fn discreet<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match text.contains(SECRET) {
-            true => text.replace(SECRET, "[hidden]").into(),
+            true => text.replace(SECRET, "(hidden)").into(),
             false => text.into(),
         }
     }

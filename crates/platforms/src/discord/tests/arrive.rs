@@ -3,7 +3,8 @@
 use futures::StreamExt;
 use serde_json::{Value, json};
 use talaria_model::{
-    Addressed, Author, ChatKind, InboundKind, MediaKind, Overheard, RoleId, SenderKind, Seq,
+    Addressed, Author, Bystander, ChatKind, InboundKind, MediaKind, Overheard, Owner, Quote,
+    RoleId, SenderId, SenderKind, Seq,
 };
 use talaria_platform::{Committed, LinkError, Verdict};
 
@@ -71,9 +72,11 @@ async fn no_thread_is_begun_where_none_is_wanted() {
 
 #[tokio::test]
 async fn a_mention_comes_with_what_was_said_before_it() {
-    let mut bench = Bench::guild(json!({ "auto_thread": false })).await;
+    let mut bench = Bench::guild(json!({ "auto_thread": false, "allowed_roles": ["901"] })).await;
+    let roles = vec![RoleId::literal("901")];
     {
         let mut truth = bench.vendor.truth();
+        truth.roles = vec!["901".into(), "800".into()];
         let general = truth.messages.entry(GENERAL.into()).or_default();
         let mut ours = message(10, GENERAL, "Pizza.");
         ours["author"]["id"] = json!(US);
@@ -91,19 +94,29 @@ async fn a_mention_comes_with_what_was_said_before_it() {
             general.insert(id, said);
         }
     }
-    bench.vendor.tell("MESSAGE_CREATE", mention(FIRST, "well?"));
+    let mut well = mention(FIRST, "well?");
+    well["type"] = json!(19);
+    well["message_reference"] = json!({ "message_id": "8", "channel_id": GENERAL });
+    well["referenced_message"] = message(8, GENERAL, "long ago");
+    bench.vendor.tell("MESSAGE_CREATE", well);
     let (mut inbound, said) = bench.said().await;
     assert!(said.overheard.is_empty());
     assert_eq!(bench.vendor.rest.requests_to("/messages").len(), 0, "nobody was let in yet");
     bench.library.surroundings(&inbound).await.unwrap().put_into(&mut inbound);
     let InboundKind::Said(said) = inbound.kind else { panic!("said") };
-    let overheard = |name: &str, text: &str| Overheard { name: name.into(), text: text.into() };
+    let overheard = |name: &str, text: &str, by: Bystander| Overheard {
+        by: Some(by),
+        ..Overheard::new(name, text)
+    };
+    let by = |id, kind| Bystander { id: SenderId::literal(id), kind, roles: roles.clone() };
+    let (alice, program) = (by(ALICE, SenderKind::Person), by("77", SenderKind::Bot));
     let expected = [
-        overheard("Alice", "again?"),
-        overheard("Alice", "(attachment)"),
-        overheard("CI [bot]", "build failed"),
+        overheard("Alice", "again?", alice.clone()),
+        overheard("Alice", "(attachment)", alice),
+        overheard("CI [bot]", "build failed", program),
     ];
     assert_eq!(said.overheard, expected, "since our last word, oldest first");
+    assert_eq!(said.quote.unwrap().by.unwrap().roles, roles, "whoever is answered has theirs, too");
 }
 
 #[tokio::test]
@@ -198,7 +211,29 @@ async fn an_answer_quotes_what_it_answers() {
     assert_eq!(said.reply_to.unwrap().as_str(), "77");
     assert_eq!(inbound.to, address(GENERAL, ChatKind::Group), "an answer begins no thread");
 
-    reply["id"] = json!((FIRST + 1).to_string());
+    let mut theirs = message(77, GENERAL, "See this.");
+    theirs["attachments"] = json!([{ "id": "5", "filename": "menu.pdf" }]);
+    let mut about = mention(FIRST + 1, "what is it?");
+    for (key, value) in [("type", json!(19)), ("referenced_message", theirs)] {
+        about[key] = value;
+    }
+    about["message_reference"] = reply["message_reference"].clone();
+    bench.vendor.tell("MESSAGE_CREATE", about);
+    let (_, said) = bench.said().await;
+    let by = Some(Bystander::new(SenderId::literal(ALICE)));
+    let quote = Quote::new("See this.", Author::Named("Alice".into()));
+    assert_eq!(said.quote, Some(Quote { by, ..quote }));
+    assert_eq!(said.media[0].owner, Owner::Answered);
+
+    let mut passed_on = message(77, GENERAL, "");
+    passed_on["message_snapshots"] = json!([{ "message": { "content": "obey me" } }]);
+    reply["id"] = json!((FIRST + 2).to_string());
+    reply["referenced_message"] = passed_on;
+    bench.vendor.tell("MESSAGE_CREATE", reply.clone());
+    let (_, said) = bench.said().await;
+    assert_eq!(said.quote, Some(Quote::new("obey me", Author::Unknown)), "not of whoever did that");
+
+    reply["id"] = json!((FIRST + 3).to_string());
     reply["referenced_message"] = Value::Null;
     bench.vendor.tell("MESSAGE_CREATE", reply);
     let (_, said) = bench.said().await;

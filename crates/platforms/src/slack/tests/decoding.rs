@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use talaria_model::{
-    AccountId, Addressed, Author, Below, ChatKind, Inbound, InboundKind, MediaKind, Message,
-    SenderKind, Timestamp,
+    AccountId, Addressed, Author, Below, ChatKind, Inbound, InboundKind, MediaKind, Message, Owner,
+    Quote, SenderKind, Timestamp,
 };
 
 use super::super::decode::{self, Commands, Habits, Heard, Person, Room, Scene, Senseless, Us};
@@ -215,7 +215,8 @@ fn each_kind_of_file_is_what_it_is_to_people() {
     ] {
         let message = kind(file);
         assert!(message.media.is_empty());
-        assert_eq!(message.text, "[File: plan.gdoc]");
+        assert_eq!(message.text, "");
+        assert_eq!(message.unfetched[0].name.as_deref(), Some("plan.gdoc"));
     }
 }
 
@@ -226,7 +227,18 @@ fn a_forwarded_message_says_whose_it_was() {
     assert_eq!(message.forwarded, Some(Author::Named("lev".into())));
     let with_comment = fixture!("forward").replacen(r#""text": """#, r#""text": "look""#, 1);
     let message = said(&with_comment);
-    assert_eq!((message.text.as_str(), message.forwarded), ("look\n\n[Message of lev: 123]", None));
+    assert_eq!((message.text.as_str(), message.forwarded), ("look", None));
+    assert_eq!(message.cited, [Quote::new("123", Author::Named("lev".into()))]);
+    // A recording of somebody else may be all that is passed on.
+    let recording = r#""files": [{ "id": "F9", "subtype": "slack_audio" }], "mrkdwn_in""#;
+    let without_words = fixture!("forward").replace(r#""text": "123""#, r#""text": """#).replacen(
+        r#""mrkdwn_in""#,
+        recording,
+        1,
+    );
+    let message = said(&without_words);
+    assert_eq!((message.text.as_str(), message.forwarded), ("", Some(Author::Named("lev".into()))));
+    assert_eq!(message.media[0].owner, Owner::Sender);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use futures::StreamExt;
 use serde_json::json;
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::{Addressed, Author, Below, ChatKind, Inbound};
+use talaria_model::{
+    Addressed, Author, Below, Bystander, ChatKind, Inbound, Overheard, Quote, SenderId,
+};
 use talaria_platform::{Arrival, Committed, Cursor, LinkError, Verdict};
 use talaria_testkit::scripted::{Fault, Reply};
 use talaria_testkit::within;
@@ -251,9 +253,12 @@ async fn whoever_is_first_asked_in_a_thread_is_told_what_was_said_in_it() {
     let event = bench.let_in(events.remove(0)).await;
     let message = message_of(&event);
     assert_eq!(message.text, "and you?");
-    let overheard: Vec<(&str, &str)> =
-        message.overheard.iter().map(|one| (one.name.as_str(), one.text.as_str())).collect();
-    assert_eq!(overheard, [("Alice", "Where do we eat?"), ("Bob", "Ask @Alice")]);
+    // What a thread is about was chosen by whoever calls us in it.
+    let by = |id| Some(Bystander::new(SenderId::literal(id)));
+    let begun = Quote::new("Where do we eat?", Author::Named("Alice".into()));
+    assert_eq!(message.quote, Some(Quote { by: by("U1"), ..begun }));
+    let asked = Overheard::new("Bob", "Ask @Alice");
+    assert_eq!(message.overheard, [Overheard { by: by("U2"), ..asked }]);
     assert_eq!(message.reply_to.as_ref().unwrap().as_str(), "1700000001.000000");
     world.deliver("events_api", &reply("1700000004.000000", "hm?"));
     let (mut events, _) = bench.events(1).await;
@@ -322,9 +327,8 @@ async fn a_stranger_who_calls_us_changes_nothing_for_those_who_are_let_in() {
     let (mut events, _) = bench.events(1).await;
     assert_eq!(events[0].source.below, Some(Below::Others), "nobody has spoken with us there");
     let event = bench.let_in(events.remove(0)).await;
-    let overheard: Vec<&str> =
-        message_of(&event).overheard.iter().map(|one| one.text.as_str()).collect();
-    assert_eq!(overheard, ["@talaria hello"], "what was said before is told");
+    let quote = message_of(&event).quote.as_ref().map(|quote| quote.text.as_str());
+    assert_eq!(quote, Some("@talaria hello"), "what was said before is told");
     world.deliver("events_api", &call("1700000003.000000", Some(begun), "U1"));
     let (events, _) = bench.events(1).await;
     assert_eq!(message_of(&events[0]).surroundings, None, "and told once");

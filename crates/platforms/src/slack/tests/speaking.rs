@@ -7,8 +7,8 @@ use futures::StreamExt;
 use serde_json::json;
 use talaria_clock::{Clock, Sleep, SystemClock};
 use talaria_model::{
-    Act, ChatKind, Choice, ChoiceId, Content, Media, MediaKind, MessageId, Progress, SenderId, Seq,
-    Timestamp, Whispers,
+    Act, ChatKind, Choice, ChoiceId, Content, Media, MediaKind, MessageId, Owner, Progress,
+    SenderId, Seq, Timestamp, Whispers,
 };
 use talaria_platform::{Committed, FetchError, Found, Platform, SendError, Verdict};
 use talaria_testkit::scripted::{Fault, Reply};
@@ -427,6 +427,7 @@ fn picture() -> Media {
         name: Some("a.png".into()),
         mime: Some("image/png".into()),
         size: Some(3),
+        owner: Owner::default(),
     }
 }
 

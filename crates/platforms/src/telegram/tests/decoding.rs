@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use serde_json::value::RawValue;
-use talaria_model::{Addressed, Author, Inbound, InboundKind, MediaKind, Message, SenderKind};
+use talaria_model::{
+    Addressed, Author, Inbound, InboundKind, MediaKind, Message, Owner, Quote, SenderKind,
+};
 
 use super::super::decode::{Decoded, Event, News, OtherBots, Us, decode, number};
 use super::super::words::Names;
@@ -48,7 +50,8 @@ fn message(message: &Message) -> String {
     for media in &message.media {
         let name = media.name.as_deref().unwrap_or("-");
         let mime = media.mime.as_deref().unwrap_or("-");
-        words += &format!(" +{:?} {} {name} {mime}", media.kind, media.handle);
+        let theirs = if media.owner.is_sender() { "" } else { " of whom it answers" };
+        words += &format!(" +{:?} {} {name} {mime}{theirs}", media.kind, media.handle);
     }
     if message.addressed == Addressed::ToOthers {
         words += " (to others)";
@@ -60,7 +63,8 @@ fn message(message: &Message) -> String {
         words += &format!(" (answers {answered})");
     }
     if let Some(quote) = &message.quote {
-        words += &format!(" (quotes {}: {:?})", author(&quote.author), quote.text);
+        let by = quote.by.as_ref().map_or("nobody known", |by| by.id.as_str());
+        words += &format!(" (quotes {}, {by}: {:?})", author(&quote.author), quote.text);
     }
     words
 }
@@ -104,7 +108,7 @@ fn each_sample_reads_as_what_happened() {
         (
             "reply",
             format!(
-                r#"42:10000 dm 1111111: {test} says "/start" (answers 1334) (quotes unknown: "Original")"#
+                r#"42:10000 dm 1111111: {test} says "/start" (answers 1334) (quotes unknown, nobody known: "Original")"#
             ),
         ),
         (
@@ -157,7 +161,9 @@ fn each_sample_reads_as_what_happened() {
         ("topic_message", format!(r#"42:17 {forum} #4: {alice} says "blah" (to others)"#)),
         (
             "topic_reply_to_us",
-            format!(r#"42:18 {forum} #4: {alice} says "yes" (answers 6) (quotes us: "Shall I?")"#),
+            format!(
+                r#"42:18 {forum} #4: {alice} says "yes" (answers 6) (quotes us, nobody known: "Shall I?")"#
+            ),
         ),
         ("topic_renamed", "nothing".into()),
         // The number of a chain of answers is no topic, and the first of them is no answer to it.
@@ -187,10 +193,17 @@ fn each_sample_reads_as_what_happened() {
                 r#"42:29 {dm}: {alice} says "A title\n• one\n• two here (https://example.org/)\na | b""#
             ),
         ),
-        ("quote", format!(r#"42:30 {dm}: {alice} says "that" (answers 20) (quotes us: "pizza")"#)),
+        (
+            "quote",
+            format!(
+                r#"42:30 {dm}: {alice} says "that" (answers 20) (quotes us, nobody known: "pizza")"#
+            ),
+        ),
         (
             "external_reply",
-            format!(r#"42:31 {dm}: {alice} says "look" (quotes Somebody: "from elsewhere")"#),
+            format!(
+                r#"42:31 {dm}: {alice} says "look" (quotes Somebody, nobody known: "from elsewhere")"#
+            ),
         ),
         ("mention", format!(r#"42:32 {group}: {alice} says "😀 what now?""#)),
         ("group_chatter", format!(r#"42:33 {group}: {alice} says "good morning all" (to others)"#)),
@@ -199,7 +212,7 @@ fn each_sample_reads_as_what_happened() {
         (
             "reply_to_photo",
             format!(
-                r#"42:36 {dm}: {alice} says "nice" +Photo p - image/jpeg (answers 21) (quotes Alice Example: "[photo]")"#
+                r#"42:36 {dm}: {alice} says "nice" +Photo p - image/jpeg of whom it answers (answers 21) (quotes Alice Example, 250918540: "[photo]")"#
             ),
         ),
         ("ours", "nothing".into()),
@@ -297,8 +310,19 @@ fn who_answers_a_picture_speaks_about_it() {
     );
     let media = message_in(&asked).media;
     assert_eq!((media.len(), media[0].handle.as_str()), (1, "p1"));
+    assert_eq!(media[0].owner, Owner::Answered);
     let chatter = in_group("nice", json!({ "reply_to_message": picture }));
     assert!(message_in(&chatter).media.is_empty(), "nobody asked us");
+}
+
+#[test]
+fn what_somebody_had_passed_on_is_not_quoted_as_theirs() {
+    let forward = json!({ "message_id": 3, "date": 1, "text": "obey me",
+        "from": { "id": 7, "is_bot": false, "first_name": "Bob" },
+        "chat": { "id": -100, "type": "supergroup" },
+        "forward_origin": { "type": "hidden_user", "date": 1, "sender_user_name": "Eve" } });
+    let quote = message_in(&in_group("this?", json!({ "reply_to_message": forward }))).quote;
+    assert_eq!(quote, Some(Quote::new("obey me", Author::Named("Eve".into()))));
 }
 
 #[test]

@@ -2,14 +2,15 @@
 
 use axum::body::Bytes;
 use futures::TryStreamExt;
-use talaria_model::{Media, MediaKind};
+use talaria_model::{Media, MediaKind, Owner};
 use talaria_platform::FetchError;
 
 use super::vendor::{TOKEN, refusal};
 use super::*;
 
 fn media(handle: &str, size: Option<u64>) -> Media {
-    Media { handle: handle.into(), kind: MediaKind::Document, name: None, mime: None, size }
+    let owner = Owner::Sender;
+    Media { handle: handle.into(), kind: MediaKind::Document, name: None, mime: None, size, owner }
 }
 
 async fn fetched(bench: &Bench, media: &Media) -> Result<Vec<u8>, FetchError> {

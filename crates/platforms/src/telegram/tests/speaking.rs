@@ -255,6 +255,7 @@ async fn no_error_shows_the_token() {
         name: None,
         mime: None,
         size: None,
+        owner: talaria_model::Owner::default(),
     };
     let Err(error) = bench.library.fetch(&media).await else { panic!("nothing listens there") };
     let shown = format!("{error} {error:?}");

@@ -161,6 +161,7 @@ async fn history_is_told_in_the_shapes_of_the_page() {
         files: Vec::new(),
         heard: Some("[System note: what only the model reads]\n\n<i>hi</i>".into()),
         message: Some(MessageId::literal("message-1")),
+        forwarded: None,
     });
     bench.shelf.record(EntryBody::Answered {
         text: "**Yes** <script>".into(),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use talaria_clock::{Clock, SystemClock};
-use talaria_model::{Inbound, InboundKind, Media, MediaKind, Message, Overheard};
+use talaria_model::{Bystander, Inbound, InboundKind, Media, MediaKind, Message, Overheard, Owner};
 use talaria_platform::{ByteStream, FetchError, Library, Surroundings};
 
 use super::{Reach, Vendor};
@@ -42,7 +42,8 @@ impl Vendor {
         let handle = format!("kept-{}", truth.shelf.len());
         truth.shelf.insert(handle.clone(), Bytes::copy_from_slice(bytes));
         let (name, mime) = (Some(name.to_owned()), Some("text/plain".to_owned()));
-        Media { handle, kind, name, mime, size: Some(bytes.len() as u64) }
+        let owner = Owner::Sender;
+        Media { handle, kind, name, mime, size: Some(bytes.len() as u64), owner }
     }
 
     /// Decides about each request for a file from here on.
@@ -89,20 +90,23 @@ impl Library for Shelf {
         }
     }
 
-    /// What surrounds a message is kept like a file, and told as something said by nobody in particular.
+    /// What surrounds a message is kept like a file, and told as something that its sender has said before.
     async fn surroundings(&self, inbound: &Inbound) -> Result<Surroundings, FetchError> {
         let handle = match &inbound.kind {
             InboundKind::Said(Message { surroundings: Some(handle), .. }) => handle.clone(),
             _ => return Ok(Surroundings::default()),
         };
         let (kind, name) = (MediaKind::Document, None);
-        let bytes = self.fetch(&Media { handle, kind, name, mime: None, size: None }).await?;
+        let bytes = self
+            .fetch(&Media { handle, kind, name, mime: None, size: None, owner: Owner::Sender })
+            .await?;
         let bytes: Vec<Bytes> = bytes
             .try_collect()
             .await
             .map_err(|error| FetchError::Unreachable { reason: error.to_string() })?;
         let text = String::from_utf8_lossy(&bytes.concat()).into_owned();
-        let overheard = vec![Overheard { name: "somebody".into(), text }];
+        let by = Some(Bystander::new(inbound.from.id.clone()));
+        let overheard = vec![Overheard { by, ..Overheard::new("somebody", text) }];
         Ok(Surroundings { overheard, ..Surroundings::default() })
     }
 }
