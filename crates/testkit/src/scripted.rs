@@ -188,7 +188,8 @@ impl Scripted {
         &self.url
     }
 
-    /// The next request whose path contains `part` meets this. Faults of the same part queue up.
+    /// The next request whose method and path, as in `GET /a/b`, contain `part` meets this. Faults of the same
+    /// part queue up.
     pub fn fault(&self, part: &str, fault: Fault) {
         lock(&self.state.faults).push_back((part.to_owned(), fault));
     }
@@ -280,7 +281,8 @@ async fn react(
 impl State {
     fn fault(&self, request: &Request, act: &Act) -> Option<Fault> {
         let mut faults = lock(&self.faults);
-        let meets = faults.iter().position(|(part, _)| request.path.contains(part.as_str()));
+        let asked = format!("{} {}", request.method, request.path);
+        let meets = faults.iter().position(|(part, _)| asked.contains(part.as_str()));
         match meets.and_then(|at| faults.remove(at)) {
             Some((_, fault)) => Some(fault),
             None => lock(&self.conduct).as_mut()?(act),

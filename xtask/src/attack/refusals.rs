@@ -327,7 +327,8 @@ async fn files_are_refused(market: &Market) -> Result<Vec<Place>> {
                             .fault("getFile", refusal(status, &trouble.words(&[telegram::TOKEN])));
                     }
                     (Kind::Discord, _) => {
-                        let part = format!("/channels/{}/messages/", place.chat);
+                        // Only what is looked up: an answer that grows there is edited at the same path.
+                        let part = format!("GET /api/v10/channels/{}/messages/", place.chat);
                         discord.rest.fault(&part, Fault::Instead(trouble.of(kind)));
                     }
                     (Kind::Slack, _) => {
