@@ -170,4 +170,57 @@ mod tests {
             assert_eq!(below(request, segments).uri().to_string(), seen);
         }
     }
+
+    /// Answers with what it sees of the path.
+    fn echo(whose: &'static str) -> Router {
+        Router::new().fallback(async move |uri: Uri| format!("{whose} sees {uri}"))
+    }
+
+    /// The status and the body of the answer to a request for a path.
+    async fn asked(mounted: &Routes, path: &str) -> (StatusCode, String) {
+        let request = Request::builder().uri(path).body(Body::empty()).expect("a request");
+        let answer = routes(mounted.clone()).oneshot(request).await.expect("it never fails");
+        let status = answer.status();
+        let body = axum::body::to_bytes(answer.into_body(), 1024).await.expect("a short body");
+        (status, String::from_utf8_lossy(&body).into_owned())
+    }
+
+    fn mounted() -> Routes {
+        let mounted = Routes::default();
+        let account = |name: &str| AccountId::new(name).expect("a name");
+        mounted.mount(Surface::Root, &account("web"), echo("web"));
+        mounted.mount(Surface::Webhook, &account("slack"), echo("slack"));
+        mounted.mount(Surface::Local, &account("terminal"), echo("terminal"));
+        mounted
+    }
+
+    #[tokio::test]
+    async fn a_request_reaches_whose_place_it_names_and_nobody_else() {
+        let mounted = mounted();
+        for (path, seen) in [
+            ("/in/slack", "slack sees /"),
+            ("/in/slack/", "slack sees /"),
+            ("/in/slack/commands?a=b", "slack sees /commands?a=b"),
+            ("/", "web sees /"),
+            ("/app.js", "web sees /app.js"),
+        ] {
+            assert_eq!(asked(&mounted, path).await, (StatusCode::OK, seen.to_owned()), "{path}");
+        }
+        for path in ["/in/web/", "/in/terminal", "/in/nobody/x"] {
+            assert_eq!(asked(&mounted, path).await.0, StatusCode::NOT_FOUND, "{path}");
+        }
+        assert_eq!(asked(&Routes::default(), "/").await.0, StatusCode::NOT_FOUND);
+    }
+
+    #[tokio::test]
+    async fn a_path_that_two_readers_could_read_differently_reaches_nobody() {
+        let mounted = mounted();
+        for path in ["//", "/in//slack", "/in/%73lack", "/in/web/../slack"] {
+            assert_eq!(
+                asked(&mounted, path).await,
+                (StatusCode::BAD_REQUEST, String::new()),
+                "{path}"
+            );
+        }
+    }
 }

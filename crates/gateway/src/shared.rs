@@ -242,7 +242,8 @@ impl Routes {
             .find_map(|((surface, _), routes)| (*surface == Surface::Root).then(|| routes.clone()))
     }
 
-    pub(crate) fn mount(&self, surface: Surface, account: &AccountId, routes: axum::Router) {
+    /// From here on these are the routes of an account on a surface.
+    pub fn mount(&self, surface: Surface, account: &AccountId, routes: axum::Router) {
         self.lock().insert((surface, account.clone()), routes);
     }
 
