@@ -35,13 +35,13 @@ struct Holder {
 /// What a connection does with its place. Whoever does least leaves first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doing {
-    /// There is no whole request yet.
+    /// There is no whole request yet, or a stranger has the answer to it and only has to take that.
     Nothing,
     /// It sends the body of its request.
     Asking,
     /// Nobody has looked yet whether there is a request. It is not known to do nothing, so nobody takes its place.
     Unknown,
-    /// It is being answered; nobody takes its place.
+    /// An answer is looked for, or on its way to somebody known; nobody takes its place.
     Answered,
 }
 

@@ -1,7 +1,8 @@
 //! Serves connections, each for only so long as it is good for something: a request has to come in
-//! time, and the whole of it if nobody knows the sender; bodies and answers have to move, and when
-//! every place is taken, whoever holds one for nothing gives it up. Nobody gets more than a share of
-//! the places, and whoever is refused all the time waits for it.
+//! time, and the whole of it if nobody knows the sender; bodies and answers have to move, and those of
+//! strangers at a pace. When every place is taken, whoever holds one for nothing gives it up, and a
+//! stranger also while taking an answer. Nobody gets more than a share of the places, and whoever is
+//! refused all the time waits for it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,7 +30,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
-use crate::moving::Moving;
+use crate::moving::{Leisure, Moving};
 use crate::places::{Doing, Place, Places};
 use crate::refusals::Refusals;
 
@@ -44,7 +45,7 @@ pub(crate) struct Limits {
     pub(crate) head: Duration,
     /// How long the body of a request may take in all, unless its sender is known.
     pub(crate) body: Duration,
-    /// How long a body or an answer may stand still.
+    /// How long a body or an answer may stand still, and how far behind its pace a stranger's answer may fall.
     pub(crate) still: Duration,
 }
 
@@ -137,8 +138,9 @@ where
             () = clock.sleep(limits.head) => return tracing::debug!("a connection said nothing"),
         };
         let Ok(first) = first else { return };
-        let stream = Moving::new(first, stream, clock.clone(), limits.still);
-        let served = Box::pin(requests(stream, place.clone(), peer, house.clone())).await;
+        let leisure = Leisure::default();
+        let stream = Moving::new(first, stream, clock.clone(), limits.still, leisure.clone());
+        let served = Box::pin(requests(stream, leisure, place.clone(), peer, house.clone())).await;
         if let Err(error) = served {
             tracing::debug!(%error, "a connection ended");
         }
@@ -163,6 +165,7 @@ where
 /// Answers the requests of a connection, one after the other.
 async fn requests<S>(
     stream: Moving<S>,
+    leisure: Leisure,
     place: Arc<Place>,
     peer: Option<Peer>,
     house: Arc<House>,
@@ -171,7 +174,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let answering = service_fn(|request: Request<Incoming>| {
-        let (house, place) = (house.clone(), place.clone());
+        let (house, place, leisure) = (house.clone(), place.clone(), leisure.clone());
         async move {
             let hurry = Hurry::default();
             let asking = Asking::begin(place.clone(), house.clone(), hurry.clone());
@@ -179,12 +182,17 @@ where
             match peer {
                 Some(peer) => {
                     request.extensions_mut().insert(peer);
-                    request.extensions_mut().insert(hurry);
+                    request.extensions_mut().insert(hurry.clone());
                 }
                 None => hurry.waive(),
             }
             let answered = Answered { place };
             let response = answer(house.routes.clone(), request).await;
+            leisure.follow(&hurry);
+            if !hurry.is_waived() {
+                // However slowly a stranger takes it, that keeps nobody else out.
+                answered.place.does(Doing::Nothing);
+            }
             if response.status().is_client_error()
                 && let Some(wait) = peer.and_then(|peer| house.refusals.count(peer))
             {

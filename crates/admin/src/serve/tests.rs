@@ -2,11 +2,13 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::Extension;
+use axum::middleware::{self, Next};
 use axum::routing::{get, post};
 use futures::stream;
 use talaria_clock::SystemClock;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 use super::*;
 
@@ -27,10 +29,23 @@ fn routes() -> Router {
         .route("/", get(|| async { "here" }))
         .route("/soon", get(soon))
         .route("/panics", get(async || -> &'static str { panic!("planted") }))
+        .route("/sheet", get(|| async { "x".repeat(SHEET) }))
         .route("/endless", get(async move || Body::from_stream(endless())))
         .route("/flood", get(async move || Body::from_stream(flood())))
         .route("/count", post(|body: Bytes| async move { body.len().to_string() }))
         .route("/known", post(count_of_somebody_known))
+        .layer(middleware::from_fn(acquainted))
+}
+
+/// How much the stylesheet of the page is, which everybody gets.
+const SHEET: usize = 28 * 1024;
+
+/// Whoever says who they are is known.
+async fn acquainted(request: axum::extract::Request, next: Next) -> Response {
+    if request.headers().contains_key("i-am") {
+        request.extensions().get::<Hurry>().unwrap().waive();
+    }
+    next.run(request).await
 }
 
 /// Is not answered the first time that somebody looks.
@@ -164,11 +179,11 @@ async fn bodies_that_never_come_do_not_keep_an_honest_client_out() {
 }
 
 #[tokio::test]
-async fn whoever_is_being_answered_keeps_the_place() {
+async fn whoever_is_known_and_being_answered_keeps_the_place() {
     serving(LIMITS, async |address| {
         let mut watching = Vec::new();
         for _ in 0..LIMITS.connections - 1 {
-            let head = b"GET /endless HTTP/1.1\r\nhost: talaria\r\n\r\n";
+            let head = b"GET /endless HTTP/1.1\r\nhost: talaria\r\ni-am: alice\r\n\r\n";
             let mut stream = connected(address, head).await;
             hear(&mut stream, "200 OK").await;
             watching.push(stream);
@@ -257,10 +272,10 @@ async fn whoever_does_not_read_the_answer_is_cut() {
     serving(
         Limits { still: Duration::from_millis(100), connections: 1, ..LIMITS },
         async |address| {
-            let head = b"GET /flood HTTP/1.1\r\nhost: talaria\r\n\r\n";
+            let head = b"GET /flood HTTP/1.1\r\nhost: talaria\r\ni-am: alice\r\n\r\n";
             let mut deaf = connected(address, head).await;
             hear(&mut deaf, "200 OK").await;
-            // There is one place, and nobody takes it from somebody who is being answered.
+            // There is one place, and nobody takes it from somebody known who is being answered.
             hear(&mut connected(address, REQUEST).await, "here").await;
         },
     )
@@ -303,4 +318,166 @@ async fn requests_follow_each_other_on_one_connection() {
         hear(&mut stream, "here").await;
     })
     .await;
+}
+
+/// A door without a network, so that time can pass at once.
+struct Street(mpsc::Receiver<(DuplexStream, SocketAddr)>);
+
+impl Listener for Street {
+    type Io = DuplexStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (DuplexStream, SocketAddr) {
+        self.0.recv().await.expect("the test holds the other end")
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(([127, 0, 0, 1], 80).into())
+    }
+}
+
+/// Those who come along the street.
+struct Passers(mpsc::Sender<(DuplexStream, SocketAddr)>);
+
+impl Passers {
+    /// Somebody from a place of this number comes in and says this. A few packets can be on their way to them.
+    async fn come(&self, from: u8, say: &str) -> DuplexStream {
+        let (mut ours, theirs) = tokio::io::duplex(4096);
+        self.0.send((theirs, ([192, 0, 2, from], 1).into())).await.expect("it is served");
+        // Whoever is cut off meanwhile finds that out by reading.
+        let _ = ours.write_all(say.as_bytes()).await;
+        ours
+    }
+}
+
+/// Serves on the street with the limits that hold outside of tests, but for the places.
+async fn serving_passers(connections: usize, each: usize, test: impl AsyncFnOnce(Passers)) {
+    let (come, street) = mpsc::channel(1);
+    let limits = Limits { connections, each, ..Limits::default() };
+    tokio::select! {
+        () = test(Passers(come)) => {}
+        never = serve(Street(street), routes(), Arc::new(SystemClock), limits) => match never {},
+    }
+}
+
+fn request(path: &str, who: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: talaria\r\n{who}\r\n")
+}
+
+/// The same request twenty times at once.
+fn pipelined(path: &str, who: &str) -> String {
+    request(path, who).repeat(20)
+}
+
+/// Takes so many bytes every so often, for so long or until there are no more; how many there were.
+async fn takes(
+    stream: &mut (impl AsyncRead + Unpin),
+    bytes: usize,
+    every: Duration,
+    long: Duration,
+) -> usize {
+    let mut buffer = vec![0; bytes];
+    let (begun, mut taken) = (SystemClock.mark(), 0);
+    while SystemClock.mark().since(begun) < long {
+        SystemClock.sleep(every).await;
+        match stream.read(&mut buffer).await {
+            Ok(read) if read > 0 => taken += read,
+            _ => break,
+        }
+    }
+    taken
+}
+
+const NOW_AND_THEN: Duration = Duration::from_secs(50);
+
+const SECOND: Duration = Duration::from_secs(1);
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+const KNOWN: &str = "i-am: alice\r\n";
+
+/// How many bytes are still to be had until the connection ends.
+async fn rest_of(mut stream: DuplexStream) -> usize {
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.unwrap();
+    rest.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stranger_that_takes_a_byte_now_and_then_loses_the_place() {
+    for path in ["/sheet", "/flood"] {
+        serving_passers(8, 8, async |passers| {
+            let mut slow = passers.come(1, &pipelined(path, "")).await;
+            takes(&mut slow, 1, NOW_AND_THEN, 3 * NOW_AND_THEN).await;
+            let rest = rest_of(slow).await;
+            assert!(rest < SHEET, "{path}: {rest} bytes were still to be had");
+        })
+        .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stranger_on_a_slow_line_gets_everything() {
+    serving_passers(8, 8, async |passers| {
+        let mut slow = passers.come(1, &pipelined("/sheet", "")).await;
+        let taken = takes(&mut slow, 300, SECOND, HOUR).await;
+        assert!(taken > 20 * SHEET, "only {taken} bytes");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_known_takes_an_answer_as_slowly_as_they_like() {
+    serving_passers(8, 8, async |passers| {
+        let mut slow = passers.come(1, &pipelined("/flood", KNOWN)).await;
+        takes(&mut slow, 1, NOW_AND_THEN, HOUR).await;
+        slow.read_exact(&mut vec![0; 1024 * 1024]).await.expect("there is more to be had");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_may_be_silent_for_as_long_as_it_likes() {
+    for who in ["", KNOWN] {
+        serving_passers(8, 8, async |passers| {
+            let mut watching = passers.come(1, &pipelined("/endless", who)).await;
+            watching.read_exact(&mut [0]).await.unwrap();
+            let more = tokio::time::timeout(HOUR, rest_of(watching)).await;
+            assert!(more.is_err(), "{who:?} was answered {more:?}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_on_which_somebody_was_known_is_none_for_strangers_to_keep() {
+    serving_passers(8, 8, async |passers| {
+        let mut slow = passers.come(1, &request("/sheet", KNOWN)).await;
+        slow.read_exact(&mut vec![0; SHEET]).await.unwrap();
+        slow.write_all(pipelined("/sheet", "").as_bytes()).await.unwrap();
+        takes(&mut slow, 1, NOW_AND_THEN, 3 * NOW_AND_THEN).await;
+        let rest = rest_of(slow).await;
+        assert!(rest < SHEET, "{rest} bytes were still to be had");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_readers_do_not_keep_an_honest_client_out() {
+    for path in ["/sheet", "/flood"] {
+        // Two hold all the places, each their share.
+        serving_passers(4, 2, async |passers| {
+            let mut slow = Vec::new();
+            for from in [1, 1, 2, 2] {
+                slow.push(passers.come(from, &pipelined(path, "")).await);
+            }
+            for stream in &mut slow {
+                stream.read_exact(&mut [0]).await.unwrap();
+            }
+            let mut honest = passers.come(3, &request("/", "")).await;
+            let answer = tokio::time::timeout(SECOND, honest.read(&mut [0])).await;
+            assert_eq!(answer.expect("it is answered at once").unwrap(), 1, "{path}");
+        })
+        .await;
+    }
 }
