@@ -131,7 +131,7 @@ impl fmt::Debug for Decided {
 pub enum Visit {
     /// Somebody has proved to be the operator.
     LoggedIn(Option<Peer>),
-    /// Somebody was wrong so often that they may not try for a while.
+    /// Somebody was wrong so often that they are told to wait.
     Rebuffed(Option<Peer>),
     /// The operator has ended every login.
     LoggedOut,

@@ -93,6 +93,9 @@ pub(super) const CASES: &[Case] = &[
             &[
                 "atk_017_logging_out_ends_every_login_and_every_stream",
                 "atk_017_a_stream_ends_with_its_login",
+                "atk_017_no_stream_that_is_being_opened_misses_that_every_login_is_ended",
+                "atk_017_what_is_still_being_said_when_the_login_ends_is_not_heard",
+                "atk_017_a_download_breaks_off_with_its_login",
             ],
         ),
     ),
@@ -903,7 +906,12 @@ pub(super) const CASES: &[Case] = &[
         "slow heads and thousands of idle connections",
         Both(
             doors::a_flood_keeps_nobody_out,
-            &["a_head_that_trickles_in_is_cut", "a_connection_that_says_nothing_is_closed"],
+            &[
+                "a_head_that_trickles_in_is_cut",
+                "a_connection_that_says_nothing_is_closed",
+                "a_stranger_that_takes_a_byte_now_and_then_loses_the_place",
+                "slow_readers_do_not_keep_an_honest_client_out",
+            ],
         ),
     ),
     case(0, "a code of one account at another", Live(codes::a_code_is_of_one_account)),

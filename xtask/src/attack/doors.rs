@@ -348,7 +348,7 @@ pub(super) fn numbers_are_for_this_machine_or_the_token(
 /// ATK-013, ATK-015: guessing ends, also many at a time and with something else attached.
 pub(super) fn guessing_ends(field: &Field) -> BoxFuture<'_, Result<()>> {
     async move {
-        // Guesses shut everybody out for a minute.
+        // Guesses are rebuffed for a minute.
         let plain = Plain::open(&field.binary, "").await?;
         let address = plain.address.as_str();
         let guess = |number: usize| {
@@ -366,7 +366,7 @@ pub(super) fn guessing_ends(field: &Field) -> BoxFuture<'_, Result<()>> {
                 status => anyhow::bail!("a guess got {status}"),
             }
         }
-        ensure!(looked_at <= 10, "{looked_at} guesses were looked at");
+        ensure!(looked_at <= 10, "{looked_at} guesses were not rebuffed");
         Ok(())
     }
     .boxed()

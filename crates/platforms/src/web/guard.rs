@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -14,6 +15,7 @@ use super::Site;
 use super::cookie::{Cookie, FETCHED_FROM};
 use super::pass::{Issued, Pass, Recognised};
 use super::refusal::Refusal;
+use super::term::Term;
 
 /// Where the page puts the token of its pass.
 pub(super) const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-talaria-csrf");
@@ -136,15 +138,18 @@ pub(super) async fn guard(
         false => Cached::AsItSays,
     };
     let mut response = match admit(&site, request.uri(), request.method(), request.headers()) {
-        Ok(Admitted { cookie, pass, prolonged }) => {
+        Ok(Admitted { cookie, login, prolonged }) => {
             request.extensions_mut().insert(cookie);
-            if let Some(pass) = pass {
-                if let Some(hurry) = request.extensions().get::<Hurry>() {
-                    hurry.waive();
+            let mut response = match login {
+                None => next.run(request).await,
+                Some((pass, term)) => {
+                    if let Some(hurry) = request.extensions().get::<Hurry>() {
+                        hurry.waive();
+                    }
+                    request.extensions_mut().insert(pass);
+                    during(&term, request, next).await
                 }
-                request.extensions_mut().insert(pass);
-            }
-            let mut response = next.run(request).await;
+            };
             if let Some(prolonged) = prolonged {
                 // What has just been logged out stays so.
                 response.headers_mut().entry(header::SET_COOKIE).or_insert(prolonged);
@@ -157,11 +162,26 @@ pub(super) async fn guard(
     response
 }
 
+/// Answers somebody who is logged in. When the login ends, what they are still saying is not heard any more, and
+/// an answer that still goes on breaks off, whichever route it is.
+async fn during(term: &Term, request: Request, next: Next) -> Response {
+    let response = next.run(request.map(|body| term.bind(body))).await;
+    if term.is_over() && !response.status().is_success() {
+        // Whatever else went wrong, that is what they can do about it.
+        return Refusal::LoginNeeded.into_response();
+    }
+    match response.body().size_hint().exact() {
+        // It is whole and as good as sent. Whoever has just logged out gets theirs, too.
+        Some(_) => response,
+        None => response.map(|body| term.bind(body)),
+    }
+}
+
 /// What is known of a request that was let through.
 struct Admitted {
     /// The cookie that its pass came in, or that a login by it gets.
     cookie: Cookie,
-    pass: Option<Pass>,
+    login: Option<(Pass, Term)>,
     /// The same pass for longer, when it is time.
     prolonged: Option<HeaderValue>,
 }
@@ -186,7 +206,7 @@ fn admit(
     let needs = needs(method, uri.path());
     let stranger = || {
         let cookie = Cookie::to_give(&host, headers);
-        Ok(Admitted { cookie, pass: None, prolonged: None })
+        Ok(Admitted { cookie, login: None, prolonged: None })
     };
     if needs == Needs::Nothing {
         return stranger();
@@ -199,7 +219,7 @@ fn admit(
         let recognised = cookie.values(headers).find_map(|value| site.passes.recognise(value));
         recognised.map(|recognised| (cookie, recognised))
     });
-    let (cookie, Recognised { pass, prolonged }) = recognised.ok_or(Refusal::LoginNeeded)?;
+    let (cookie, Recognised { pass, term, prolonged }) = recognised.ok_or(Refusal::LoginNeeded)?;
     if needs == Needs::PassAndToken {
         let token = only(headers, &TOKEN_HEADER).unwrap_or_default();
         if !site.passes.token_fits(&pass, token) {
@@ -207,7 +227,7 @@ fn admit(
         }
     }
     let prolonged = prolonged.map(|Issued { value, lasts }| cookie.set(&value, lasts));
-    Ok(Admitted { cookie, pass: Some(pass), prolonged })
+    Ok(Admitted { cookie, login: Some((pass, term)), prolonged })
 }
 
 /// The one host a request names. A second, different one would let two readers disagree.

@@ -34,11 +34,11 @@ const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Tokens that can be used at the same time. A further one ends the oldest.
 const OUTSTANDING: usize = 16;
 
-/// Wrong tokens of one peer in `WINDOW` before it may not try.
+/// Wrong tokens of one peer in `WINDOW` before a further one is too many and somebody hears of it. A right one
+/// is let in however many there were.
 const WRONG_TOKENS: usize = 10;
 
-/// Wrong tokens in `WINDOW`, from everybody together, before nobody may try. More than one peer can
-/// use up, so that nobody shuts the operator out alone.
+/// The same from everybody together, and the most that is remembered.
 const WRONG_TOKENS_OF_ALL: usize = 300;
 const WINDOW: Duration = Duration::from_secs(60);
 
@@ -76,19 +76,19 @@ pub(super) enum Login {
     Granted,
     /// No such token.
     Wrong,
-    /// Too many wrong tokens lately; this one was not even looked at.
+    /// No such token, and there have been too many of those lately.
     TooOften(Rebuff),
 }
 
 /// What whoever has tried too often gets to hear.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rebuff {
-    /// When it is worth while to try again.
+    /// How long until one more is not too many.
     pub(super) wait: Duration,
     pub(super) notice: Notice,
 }
 
-/// Whether somebody should hear that tokens are refused. Once in `WINDOW` is enough.
+/// Whether somebody should hear that too many are tried. Once in `WINDOW` is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notice {
     /// Nobody has heard it yet.
@@ -117,37 +117,27 @@ impl Door {
 
     /// Uses a token up.
     pub(super) fn hand_in(&self, token: &str, peer: Option<Peer>) -> Login {
-        // The permit is taken before the token is looked at, so that attempts made at the same
-        // moment cannot all see the last one.
-        if let Err(wait) = self.take_permit(peer) {
-            return Login::TooOften(self.rebuff(wait));
-        }
+        // Every token is looked at, however many were wrong. Behind a proxy everybody is one peer, so that a
+        // limit before the look would let any stranger shut the operator out, and it would keep nobody out
+        // who guesses at 256 random bits. A look is one hash of the few bytes that a login may have and one
+        // question about a file; how many there are is bounded where connections and refusals are.
         if self.claim(token) {
-            self.give_back_permit(peer);
-            Login::Granted
-        } else {
-            Login::Wrong
+            return Login::Granted;
+        }
+        match self.count(peer) {
+            Ok(()) => Login::Wrong,
+            Err(wait) => Login::TooOften(Rebuff { wait, notice: self.notice() }),
         }
     }
 
-    /// Whether they may try at all, for whoever would have to listen to them first.
-    pub(super) fn is_open_for(&self, peer: Option<Peer>) -> Result<(), Rebuff> {
-        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        let permitted = permit(&mut wrong, peer, self.clock.now());
-        drop(wrong);
-        permitted.map_err(|wait| self.rebuff(wait))
-    }
-
-    fn take_permit(&self, peer: Option<Peer>) -> Result<(), Duration> {
+    /// Counts a wrong token, unless it is one too many.
+    fn count(&self, peer: Option<Peer>) -> Result<(), Duration> {
         let now = self.clock.now();
+        // Held throughout, so that attempts made at the same moment cannot all be the last one.
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        permit(&mut wrong, peer, now)?;
+        room(&mut wrong, peer, now)?;
         wrong.push_back((peer, now));
         Ok(())
-    }
-
-    fn rebuff(&self, wait: Duration) -> Rebuff {
-        Rebuff { wait, notice: self.notice() }
     }
 
     fn notice(&self) -> Notice {
@@ -158,13 +148,6 @@ impl Door {
         }
         *noticed = Some(now);
         Notice::Due
-    }
-
-    fn give_back_permit(&self, peer: Option<Peer>) {
-        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = wrong.iter().rposition(|(whose, _)| *whose == peer) {
-            wrong.remove(last);
-        }
     }
 
     fn claim(&self, token: &str) -> bool {
@@ -183,8 +166,8 @@ impl Door {
 /// What somebody has tried without success lately.
 type Wrong = VecDeque<(Option<Peer>, Timestamp)>;
 
-/// Whether they may try; otherwise how long they have to wait.
-fn permit(wrong: &mut Wrong, peer: Option<Peer>, now: Timestamp) -> Result<(), Duration> {
+/// Whether there is room for one more; otherwise how long until there is.
+fn room(wrong: &mut Wrong, peer: Option<Peer>, now: Timestamp) -> Result<(), Duration> {
     while wrong.front().is_some_and(|(_, at)| now.since(*at) >= WINDOW) {
         wrong.pop_front();
     }

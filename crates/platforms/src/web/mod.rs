@@ -18,6 +18,7 @@ mod refusal;
 mod routes;
 mod say;
 mod stream;
+mod term;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -19,7 +19,9 @@ use talaria_machine::{Mode, Private, make_for_us, open_to};
 use talaria_model::Timestamp;
 use tokio::sync::watch;
 
-type Key = [u8; 32];
+use super::term::Term;
+
+pub(super) type Key = [u8; 32];
 
 /// Where the key is, in the folder of the account.
 pub(super) const KEY: &str = "login.key";
@@ -42,7 +44,7 @@ pub(super) struct Pass {
     /// When it ends, however much it is used.
     expires: Timestamp,
     /// When it ends as it is.
-    pub(super) until: Timestamp,
+    until: Timestamp,
 }
 
 /// A pass as a browser gets it.
@@ -56,6 +58,9 @@ pub(super) struct Issued {
 /// A pass that was shown to us.
 pub(super) struct Recognised {
     pub(super) pass: Pass,
+    /// How long it holds. Like the longer one it goes by the key that recognised it: not even an end that
+    /// comes while that is being done is missed.
+    pub(super) term: Term,
     /// The same one for longer, when it is time. It is signed with the key that recognised it: whoever
     /// replaces that key meanwhile ends this one, too.
     pub(super) prolonged: Option<Issued>,
@@ -66,8 +71,8 @@ pub(super) struct Passes {
     path: PathBuf,
     lifetime: Duration,
     clock: Arc<dyn Clock>,
-    key: RwLock<Key>,
-    revoked: watch::Sender<()>,
+    /// Whoever has looked at a key learns of its end here.
+    key: watch::Sender<Key>,
 }
 
 impl Passes {
@@ -83,8 +88,7 @@ impl Passes {
             Some(key) => key,
             None => replace(&path)?,
         };
-        let (key, revoked) = (RwLock::new(key), watch::Sender::new(()));
-        Ok(Self { path, lifetime, clock, key, revoked })
+        Ok(Self { path, lifetime, clock, key: watch::Sender::new(key) })
     }
 
     /// A pass for a browser that has just proved itself.
@@ -97,9 +101,10 @@ impl Passes {
 
     /// The pass in a cookie value, if we issued it under the present key and it has not ended.
     pub(super) fn recognise(&self, cookie: &str) -> Option<Recognised> {
-        let key = self.key();
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cookie).ok()?;
         let (signed, tag) = bytes.split_at_checked(SIGNED)?;
+        let mut keys = self.key.subscribe();
+        let key = *keys.borrow_and_update();
         mac(&key, b"login", signed).verify_slice(tag).ok()?;
         let (id, moments) = signed.split_at(ID);
         let (expires, until) = moments.split_at(MOMENT);
@@ -115,7 +120,9 @@ impl Passes {
         let gained = longer.until.since(pass.until);
         let is_time =
             gained >= PROLONGED_EVERY || (longer.until == pass.expires && !gained.is_zero());
-        Some(Recognised { pass, prolonged: is_time.then(|| sealed(&key, &longer, now)) })
+        let prolonged = is_time.then(|| sealed(&key, &longer, now));
+        let term = Term::new(self.clock.clone(), pass.until, keys);
+        Some(Recognised { pass, term, prolonged })
     }
 
     /// The token that requests under this pass must carry in a header, where no other site can put
@@ -133,18 +140,12 @@ impl Passes {
 
     /// Ends every pass.
     pub(super) fn revoke_all(&self) -> io::Result<()> {
-        *self.key.write().unwrap_or_else(PoisonError::into_inner) = replace(&self.path)?;
-        self.revoked.send_replace(());
+        self.key.send_replace(replace(&self.path)?);
         Ok(())
     }
 
-    /// Changes when every pass has ended.
-    pub(super) fn revoked(&self) -> watch::Receiver<()> {
-        self.revoked.subscribe()
-    }
-
     fn key(&self) -> Key {
-        *self.key.read().unwrap_or_else(PoisonError::into_inner)
+        *self.key.borrow()
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) enum Refusal {
     UnknownType,
     /// Use a name that this gateway answers to.
     WrongHost,
-    /// Wait that long.
+    /// Log in with a right token, which works at once; wait that long with a wrong one.
     TooOften(Duration),
     /// Send exactly the same again in a moment.
     TryAgain(&'static str),
@@ -60,7 +60,7 @@ impl IntoResponse for Refusal {
                 (StatusCode::MISDIRECTED_REQUEST, "this gateway does not answer to that name")
             }
             Self::TooOften(_) => {
-                (StatusCode::TOO_MANY_REQUESTS, "too many attempts, wait a minute")
+                (StatusCode::TOO_MANY_REQUESTS, "too many wrong login links; a fresh one works")
             }
             Self::TryAgain(problem) => (StatusCode::SERVICE_UNAVAILABLE, *problem),
         };

@@ -62,14 +62,9 @@ async fn login(
     State(site): State<Arc<Site>>,
     Extension(cookie): Extension<Cookie>,
     peer: Option<Extension<Peer>>,
-    request: Request,
+    Input(Credential { token }): Input<Credential>,
 ) -> Result<Response, Refusal> {
     let peer = peer.map(|Extension(peer)| peer);
-    // Whoever may not try is not listened to either.
-    if let Err(rebuff) = site.door.is_open_for(peer) {
-        return Err(site.rebuff(rebuff, peer).await);
-    }
-    let Input(Credential { token }) = Input::from_request(request, &site).await?;
     match site.door.hand_in(&token, peer) {
         // Nobody comes in without a trace. The token is used up all the same.
         Login::Granted => site.record(Visit::LoggedIn(peer)).await?,

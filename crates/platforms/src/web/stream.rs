@@ -1,36 +1,28 @@
-//! The event stream of one open page.
+//! The event stream of one open page. That it ends with the login is the guard's business.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Extension, State};
+use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
 use futures::stream;
-use talaria_clock::Sleep;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::watch;
 
 use super::Site;
 use super::encode::PageEvent;
 use super::feed::Seat;
-use super::pass::Pass;
 use super::refusal::Refusal;
 
 /// How often a silent stream proves that it works.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// Everything that happens from here on, until the login ends.
-pub(super) async fn events(
-    State(site): State<Arc<Site>>,
-    Extension(pass): Extension<Pass>,
-) -> Result<impl IntoResponse, Refusal> {
+/// Everything that happens from here on.
+pub(super) async fn events(State(site): State<Arc<Site>>) -> Result<impl IntoResponse, Refusal> {
     let seat = site.feed.seat().ok_or(Refusal::TryAgain("too many pages are open"))?;
     let listener = Listener {
-        expired: site.clock.sleep(pass.until.since(site.clock.now())),
-        revoked: site.passes.revoked(),
         drafts_seen: 0,
         ready: VecDeque::from([encoded(&PageEvent::Hello)]),
         // A page that opens in the middle of an answer is shown what there is of it.
@@ -49,15 +41,13 @@ pub(super) async fn events(
 struct Listener {
     site: Arc<Site>,
     seat: Seat,
-    expired: Sleep,
-    revoked: watch::Receiver<()>,
     ready: VecDeque<Event>,
     drafts_seen: u64,
     drafts_due: bool,
 }
 
 impl Listener {
-    /// The next event, or `None` once the login or the account has ended.
+    /// The next event, or `None` once the account has ended.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -73,8 +63,6 @@ impl Listener {
             tokio::select! {
                 // In this order, an answer is never followed by a draft of itself.
                 biased;
-                () = &mut self.expired => return None,
-                _ = self.revoked.changed() => return None,
                 // The account was disconnected; the page connects again and finds another site.
                 () = self.site.heard.closed() => return None,
                 event = self.seat.events.recv() => match event {

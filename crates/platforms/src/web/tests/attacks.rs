@@ -1,7 +1,6 @@
 //! What must not work, named after the attack.
 
-use std::time::Duration;
-
+use futures::channel::mpsc;
 use talaria_platform::{ConnectError, Hurry, Peer};
 
 use super::*;
@@ -267,21 +266,38 @@ async fn atk_012_a_conversation_id_names_nothing_outside_this_account() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn atk_013_guessing_is_stopped() {
+async fn atk_013_guessing_is_rebuffed_for_a_minute() {
     let bench = Bench::new().await;
     for _ in 0..10 {
         assert_eq!(bench.hand_in("wrong").await.status(), StatusCode::UNAUTHORIZED);
     }
-    let token = mint_login(bench.folder.path()).unwrap();
-    let refused = bench.hand_in(&token).await;
+    tokio::time::advance(Duration::from_secs(20)).await;
+    let refused = bench.hand_in("wrong").await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert!(refused.headers().contains_key(header::RETRY_AFTER));
+    assert_eq!(refused.headers()[header::RETRY_AFTER], "40");
     // A second credential beside it does not help.
-    let decorated =
-        with(posting("/api/login", &json!({ "token": token })), "cookie", "talaria-login=x");
+    let wrong = posting("/api/login", &json!({ "token": "wrong" }));
+    let decorated = with(wrong, "cookie", "talaria-login=x");
     assert_eq!(bench.status(decorated).await, StatusCode::TOO_MANY_REQUESTS);
-    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::advance(Duration::from_secs(40)).await;
+    assert_eq!(bench.hand_in("wrong").await.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn atk_013_whoever_guesses_behind_the_same_proxy_does_not_shut_the_operator_out() {
+    let bench = Bench::new().await;
+    let (before, token) = (bench.login().await, mint_login(bench.folder.path()).unwrap());
+    for _ in 0..1_000 {
+        bench.hand_in("wrong").await;
+    }
+    assert_eq!(bench.hand_in("wrong").await.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(bench.hand_in(&token).await.status(), StatusCode::NO_CONTENT);
+    // It was used up all the same, and makes no room for further guesses.
+    assert_eq!(bench.hand_in(&token).await.status(), StatusCode::TOO_MANY_REQUESTS);
+    let fresh = bench.login().await;
+    for browser in [before, fresh] {
+        assert_eq!(bench.status(browser.get("/api/state")).await, StatusCode::OK);
+    }
 }
 
 /// A login whose body never ends.
@@ -292,16 +308,16 @@ fn endless_login() -> Request<Body> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn atk_013_whoever_may_not_try_is_not_listened_to_and_nobody_for_long() {
+async fn atk_013_a_login_is_listened_to_for_no_more_than_a_token() {
     let bench = Bench::new().await;
-    let large = posting("/api/login", &json!({ "token": "x".repeat(5000) }));
-    assert_eq!(bench.status(large).await, StatusCode::PAYLOAD_TOO_LARGE);
-    assert_eq!(bench.status(endless_login()).now_or_never(), None, "it is waited for");
-    for _ in 0..10 {
-        assert_eq!(bench.hand_in("wrong").await.status(), StatusCode::UNAUTHORIZED);
+    let large = || posting("/api/login", &json!({ "token": "x".repeat(5000) }));
+    assert_eq!(bench.status(large()).await, StatusCode::PAYLOAD_TOO_LARGE);
+    for _ in 0..20 {
+        bench.hand_in("wrong").await;
     }
-    let refused = bench.status(endless_login()).now_or_never();
-    assert_eq!(refused, Some(StatusCode::TOO_MANY_REQUESTS));
+    assert_eq!(bench.status(large()).await, StatusCode::PAYLOAD_TOO_LARGE);
+    // Whether it is a right one shows only when it is there.
+    assert_eq!(bench.status(endless_login()).now_or_never(), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -335,11 +351,15 @@ async fn atk_014_nobody_shuts_the_operator_out_alone_and_all_together_have_a_bud
     assert_eq!(bench.status(from(1, "wrong")).await, StatusCode::TOO_MANY_REQUESTS);
     let token = mint_login(bench.folder.path()).unwrap();
     assert_eq!(bench.status(from(2, &token)).await, StatusCode::NO_CONTENT);
-    let mut looked_at = 0;
+    let mut told = 0;
     for peer in 3..1_000 {
-        looked_at += u32::from(bench.status(from(peer, "wrong")).await == StatusCode::UNAUTHORIZED);
+        told += u32::from(bench.status(from(peer, "wrong")).await == StatusCode::UNAUTHORIZED);
     }
-    assert_eq!(looked_at, 290, "beside the ten of the first");
+    assert_eq!(told, 290, "beside the ten of the first");
+    for peer in [1, 2, 1_000] {
+        let token = mint_login(bench.folder.path()).unwrap();
+        assert_eq!(bench.status(from(peer, &token)).await, StatusCode::NO_CONTENT, "{peer}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -355,8 +375,8 @@ async fn atk_015_attempts_at_the_same_moment_share_one_budget() {
     let bench = Bench::new().await;
     let attempts = (0..50).map(|_| bench.hand_in("wrong"));
     let answers = futures::future::join_all(attempts).await;
-    let looked_at = answers.iter().filter(|one| one.status() == StatusCode::UNAUTHORIZED).count();
-    assert_eq!(looked_at, 10);
+    let told = answers.iter().filter(|one| one.status() == StatusCode::UNAUTHORIZED).count();
+    assert_eq!(told, 10);
 }
 
 #[tokio::test(start_paused = true)]
@@ -377,11 +397,107 @@ async fn atk_017_logging_out_ends_every_login_and_every_stream() {
     assert_eq!(answer.status(), StatusCode::NO_CONTENT);
     let cleared = answer.headers()[header::SET_COOKIE].to_str().unwrap();
     assert!(cleared.starts_with("talaria-login-8790=;") && cleared.contains("Max-Age=0"));
+    assert!(bytes_of(answer).await.is_empty(), "it arrives, and whole");
     assert_eq!(page.next().await, None);
     for browser in [one, other] {
         assert_eq!(bench.status(browser.get("/api/state")).await, StatusCode::UNAUTHORIZED);
     }
     bench.login().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn atk_017_no_stream_that_is_being_opened_misses_that_every_login_is_ended() {
+    for looks in 0.. {
+        let bench = Bench::new().await;
+        let (stolen, own) = (bench.login().await, bench.login().await);
+        let (routes, logout) = (bench.routes.clone(), own.post("/api/logout", &json!({})));
+        bench.clock.behind(looks, move || {
+            let answer = routes.oneshot(logout).now_or_never().expect("nothing is waited for");
+            assert_eq!(answer.unwrap().status(), StatusCode::NO_CONTENT);
+        });
+        let mut page = Page::reading(bench.ask(stolen.get("/api/events")).await);
+        if bench.clock.is_due() {
+            assert!(looks > 0, "opening a stream takes a look at the clock");
+            break;
+        }
+        assert_eq!(page.next().now_or_never(), Some(None), "behind {looks} looks at the clock");
+    }
+}
+
+/// How a login comes to its end.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    LoggedOut,
+    Expired,
+}
+
+impl End {
+    async fn come(self, bench: &Bench, browser: &Browser) {
+        match self {
+            Self::LoggedOut => {
+                let logout = browser.post("/api/logout", &json!({}));
+                assert_eq!(bench.status(logout).await, StatusCode::NO_CONTENT);
+            }
+            Self::Expired => tokio::time::advance(Duration::from_secs(24 * 60 * 60)).await,
+        }
+    }
+}
+
+/// Everything that somebody who is logged in can say.
+fn everything_said(browser: &Browser) -> Vec<Request<Body>> {
+    let said = every_request(browser).into_iter().filter(|request| {
+        *request.method() == Method::POST && request.uri().path() != "/api/logout"
+    });
+    said.map(|request| with(request, "x-file-name", "notes.txt")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn atk_017_what_is_still_being_said_when_the_login_ends_is_not_heard() {
+    let kinds = everything_said(&Bench::new().await.login().await).len();
+    for (kind, end, is_finished) in (0..kinds).flat_map(|kind| {
+        let ends = [End::LoggedOut, End::Expired];
+        ends.into_iter().flat_map(move |end| [true, false].map(|finished| (kind, end, finished)))
+    }) {
+        let mut bench = Bench::with(Settings { session_days: 1 }).await;
+        let browser = bench.login().await;
+        let (head, body) = everything_said(&browser).remove(kind).into_parts();
+        let what = format!("{} {end:?}, finished: {is_finished}", head.uri);
+        let words = to_bytes(body, usize::MAX).await.unwrap();
+        let (rest, coming) = mpsc::unbounded::<Result<Bytes, std::io::Error>>();
+        let request = Request::from_parts(head, Body::from_stream(coming));
+        let mut answer = bench.routes.clone().oneshot(request);
+        assert!((&mut answer).now_or_never().is_none(), "{what}: there is more to come");
+        end.come(&bench, &browser).await;
+        if is_finished {
+            rest.unbounded_send(Ok(words)).unwrap();
+            rest.close_channel();
+        }
+        let answer = tokio::time::timeout(Duration::from_secs(60), answer).await;
+        let answer = answer.unwrap_or_else(|_| panic!("{what}: it is waited for")).unwrap();
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{what}");
+        assert!(bench.arrivals.next().now_or_never().is_none(), "{what}");
+        assert!(bench.shelf.files.lock().unwrap().is_empty(), "{what}");
+        assert_eq!(bench.desk.decided(), [], "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn atk_017_a_download_breaks_off_with_its_login() {
+    for end in [End::LoggedOut, End::Expired] {
+        let bench = Bench::with(Settings { session_days: 1 }).await;
+        let browser = bench.login().await;
+        let file = FileId::literal("00ff");
+        let bytes = Bytes::from_static(b"a file of many pieces");
+        bench.shelf.files.lock().unwrap().insert(file, bytes);
+        let answer = bench.ask(browser.get("/api/files/00ff")).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let mut pieces = answer.into_body().into_data_stream();
+        assert_eq!(pieces.next().await.unwrap().unwrap(), "a");
+        end.come(&bench, &browser).await;
+        // An end like any other would make what there is of it the whole file.
+        assert!(pieces.next().await.unwrap().is_err(), "{end:?}");
+        assert!(pieces.next().await.is_none(), "{end:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

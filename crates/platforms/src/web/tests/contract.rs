@@ -33,7 +33,7 @@ impl Visitor {
         let state = json_of(self.ask(browser.get("/api/state")).await).await;
         browser.token = state["csrf"].as_str().unwrap().to_owned();
         let response = self.ask(browser.get("/api/events")).await;
-        let mut page = Page { body: response.into_body().into_data_stream(), read: String::new() };
+        let mut page = Page::reading(response);
         assert_eq!(page.next().await, Some(json!({ "kind": "hello" })));
         (self.browser, self.page) = (Some(browser), Some(page));
     }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use super::*;
 use crate::web::{OF_THE_MOMENT, end_logins};

@@ -11,6 +11,7 @@ mod watch;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::Router;
@@ -20,7 +21,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use http::{Method, Request, StatusCode, header, request};
 use serde::Serialize;
 use serde_json::{Value, json};
-use talaria_clock::{Clock, FakeClock};
+use talaria_clock::{Clock, FakeClock, Sleep};
 use talaria_model::{
     AccountId, Act, Address, Chat, ChatId, ChatKind, Entry, EntryBody, FileId, FileRef, Inbound,
     Outbound, OutboundId, Seq, SessionId, Timestamp,
@@ -128,12 +129,65 @@ impl Archive for Shelf {
     }
 }
 
+/// A clock at which something else can happen between two steps of a request, when the request looks at it.
+struct Interrupted {
+    clock: FakeClock,
+    due: Mutex<Option<Due>>,
+}
+
+/// What is to happen, and how many looks at the clock before it does.
+struct Due {
+    looks: usize,
+    happen: Box<dyn FnOnce() + Send>,
+}
+
+impl Interrupted {
+    fn by_nothing(clock: FakeClock) -> Self {
+        Self { clock, due: Mutex::default() }
+    }
+
+    /// Lets something happen at the look behind the next `looks`.
+    fn behind(&self, looks: usize, happen: impl FnOnce() + Send + 'static) {
+        *self.due.lock().unwrap() = Some(Due { looks, happen: Box::new(happen) });
+    }
+
+    /// Whether it has not happened yet.
+    fn is_due(&self) -> bool {
+        self.due.lock().unwrap().is_some()
+    }
+
+    fn happening(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        let mut due = self.due.lock().unwrap();
+        let Due { looks, happen } = due.take()?;
+        match looks.checked_sub(1) {
+            None => Some(happen),
+            Some(looks) => {
+                *due = Some(Due { looks, happen });
+                None
+            }
+        }
+    }
+}
+
+impl Clock for Interrupted {
+    fn now(&self) -> Timestamp {
+        if let Some(happen) = self.happening() {
+            happen();
+        }
+        self.clock.now()
+    }
+
+    fn sleep(&self, wait: Duration) -> Sleep {
+        self.clock.sleep(wait)
+    }
+}
+
 /// A connected web account and the browser in front of it.
 struct Bench {
     folder: TempDir,
     shelf: Arc<Shelf>,
     desk: Arc<FrontDesk>,
-    clock: FakeClock,
+    clock: Arc<Interrupted>,
     routes: Router,
     arrivals: Arrivals,
     outgoing: Arc<dyn Outgoing>,
@@ -173,6 +227,7 @@ impl Bench {
         let made = folder.path().metadata().unwrap().modified().unwrap();
         let made = made.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
         let clock = FakeClock::starting(Timestamp::from_millis(i64::try_from(made).unwrap()));
+        let clock = Arc::new(Interrupted::by_nothing(clock));
         Self::connected(settings, hosts, folder, clock, Lent::Desk).await
     }
 
@@ -180,13 +235,13 @@ impl Bench {
         settings: Settings,
         hosts: &[&str],
         folder: TempDir,
-        clock: FakeClock,
+        clock: Arc<Interrupted>,
         lent: Lent,
     ) -> Self {
         let (shelf, desk) = (Arc::new(Shelf::default()), Arc::new(FrontDesk::default()));
         let ports = Ports {
             account: AccountId::literal("web"),
-            clock: Arc::new(clock),
+            clock: clock.clone(),
             files: shelf.clone(),
             archive: shelf.clone(),
             menu: Arc::new([MenuItem {
@@ -355,15 +410,19 @@ struct Page {
 }
 
 impl Page {
+    fn reading(response: Response) -> Self {
+        Self { body: response.into_body().into_data_stream(), read: String::new() }
+    }
+
     async fn open(bench: &Bench, browser: &Browser) -> Self {
         let response = bench.ask(browser.get("/api/events")).await;
         assert_eq!(response.status(), StatusCode::OK);
-        let mut page = Self { body: response.into_body().into_data_stream(), read: String::new() };
+        let mut page = Self::reading(response);
         assert_eq!(page.next().await, Some(json!({ "kind": "hello" })));
         page
     }
 
-    /// The next event, or `None` when the stream has ended.
+    /// The next event, or `None` when the stream has ended or broken off.
     async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some((event, rest)) = self.read.split_once("\n\n") {
@@ -371,7 +430,7 @@ impl Page {
                 self.read = rest.to_owned();
                 return event.map(Result::unwrap);
             }
-            let piece = self.body.next().await?.unwrap();
+            let piece = self.body.next().await?.ok()?;
             self.read.push_str(std::str::from_utf8(&piece).unwrap());
         }
     }

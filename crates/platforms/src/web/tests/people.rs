@@ -1,7 +1,5 @@
 //! Who is let in elsewhere, decided on the page, and what is recorded of the page itself.
 
-use std::time::Duration;
-
 use talaria_model::{Reach, SenderId};
 use talaria_platform::{Asking, Decided, Decision, DeskError, Guest, Lobby, Peer, Visit};
 
@@ -25,7 +23,7 @@ impl FrontDesk {
         }
     }
 
-    fn decided(&self) -> Vec<(AccountId, Decision)> {
+    pub(super) fn decided(&self) -> Vec<(AccountId, Decision)> {
         self.decided.lock().unwrap().clone()
     }
 

@@ -1,7 +1,5 @@
 //! What an open page is told.
 
-use std::time::Duration;
-
 use talaria_model::{Choice, ChoiceId, Content, Draft, MessageId};
 use talaria_platform::SendError;
 
