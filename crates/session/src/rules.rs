@@ -153,6 +153,11 @@ pub enum Asking {
     Refuses,
 }
 
+impl Asking {
+    /// Why something is not done that the operator refuses.
+    pub const REFUSAL: &str = "the operator does not let it be done";
+}
+
 /// Whose yes counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Approvers {

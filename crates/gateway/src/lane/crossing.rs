@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talaria_model::{Aim, InboundKind, Message, OutboundId, Seq, Timestamp};
+use talaria_model::{Aim, Inbound, InboundKind, Message, OutboundId, Seq, Timestamp};
 use talaria_session::{Event, Phase, Session};
 use talaria_store::Crossing;
 
@@ -10,6 +10,9 @@ use crate::shared::Shared;
 
 /// A platform shows a message before its receipt has come back to us, and nobody who reads answers sooner than that.
 const WAY_BACK: Duration = Duration::from_millis(250);
+
+/// Platforms tell the time by a clock of their own, some in whole seconds.
+const ANOTHERS_CLOCK: Duration = Duration::from_secs(2);
 
 /// Marks what was said to a session that waits for an approval, where the question had not arrived by then.
 pub(super) async fn mark(shared: &Shared, session: Option<&Session>, event: &mut Event) {
@@ -20,52 +23,62 @@ pub(super) async fn mark(shared: &Shared, session: Option<&Session>, event: &mut
     if question.approval.is_none() || said.is_empty() {
         return;
     }
-    let rows: Vec<Seq> = said.iter().map(|(seq, _)| *seq).collect();
+    let rows: Vec<Row> = said.iter().map(|(row, _)| *row).collect();
     let mut early = unread(shared, sent.as_ref(), &rows).await;
     if !early.is_empty() {
         // Its receipt may be on the way into the store.
         shared.clock.sleep(WAY_BACK).await;
         early = unread(shared, sent.as_ref(), &rows).await;
     }
-    for (_, message) in said.into_iter().filter(|(seq, _)| early.contains(seq)) {
+    for (_, message) in said.into_iter().filter(|(row, _)| early.contains(row)) {
         message.aim = Aim::TooEarly;
     }
 }
 
-/// Those of the rows that came in before a question could be read.
-async fn unread(shared: &Shared, question: Option<&OutboundId>, rows: &[Seq]) -> Vec<Seq> {
+/// Something said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Row {
+    seq: Seq,
+    /// When, by its platform's clock: what was held up on its way to us came in later.
+    said: Timestamp,
+}
+
+/// Those of the rows that were said before a question could be read.
+async fn unread(shared: &Shared, question: Option<&OutboundId>, rows: &[Row]) -> Vec<Row> {
     let mut early = Vec::new();
-    for seq in rows {
-        if !could_be_read(shared, question, *seq).await {
-            early.push(*seq);
+    for row in rows {
+        if !could_be_read(shared, question, *row).await {
+            early.push(*row);
         }
     }
     early
 }
 
 /// What was said with an event. A button is part of the question itself.
-fn messages(event: &mut Event) -> Vec<(Seq, &mut Message)> {
-    let said = |seq, kind| match kind {
-        &mut (InboundKind::Said(ref mut message) | InboundKind::Edited(ref mut message)) => {
-            Some((seq, message))
+fn messages(event: &mut Event) -> Vec<(Row, &mut Message)> {
+    fn said(seq: Seq, inbound: &mut Inbound) -> Option<(Row, &mut Message)> {
+        match &mut inbound.kind {
+            InboundKind::Said(message) | InboundKind::Edited(message) => {
+                Some((Row { seq, said: inbound.at }, message))
+            }
+            InboundKind::Pressed(_) | InboundKind::Stopped => None,
         }
-        InboundKind::Pressed(_) | InboundKind::Stopped => None,
-    };
+    }
     match event {
-        Event::Arrived { seq, inbound, .. } => said(*seq, &mut inbound.kind).into_iter().collect(),
+        Event::Arrived { seq, inbound, .. } => said(*seq, inbound).into_iter().collect(),
         Event::Together { rows, .. } => {
-            rows.iter_mut().filter_map(|(seq, inbound)| said(*seq, &mut inbound.kind)).collect()
+            rows.iter_mut().filter_map(|(seq, inbound)| said(*seq, inbound)).collect()
         }
         _ => Vec::new(),
     }
 }
 
-/// Whether a question could be read when a row came in. What nobody can tell is a no: whoever wants it says it
-/// again.
-async fn could_be_read(shared: &Shared, question: Option<&OutboundId>, row: Seq) -> bool {
+/// Whether a question could be read when something was said. What nobody can tell is a no: whoever wants it says
+/// it again.
+async fn could_be_read(shared: &Shared, question: Option<&OutboundId>, row: Row) -> bool {
     let Some(question) = question else { return false };
-    match shared.store.crossing(question, row).await {
-        Ok(crossing) => is_in_time(crossing, shared.clock.now()),
+    match shared.store.crossing(question, row.seq).await {
+        Ok(crossing) => is_in_time(crossing, row.said, shared.clock.now()),
         Err(error) => {
             tracing::warn!(%error, "whether a question has arrived cannot be looked up");
             false
@@ -73,13 +86,14 @@ async fn could_be_read(shared: &Shared, question: Option<&OutboundId>, row: Seq)
     }
 }
 
-fn is_in_time(crossing: Crossing, now: Timestamp) -> bool {
+fn is_in_time(crossing: Crossing, said: Timestamp, now: Timestamp) -> bool {
     let Crossing { delivered: Some(delivered), arrived: Some(arrived) } = crossing else {
         return false;
     };
     // A clock that was set back tells no order. What had arrived before that can be read by now; what was said
     // before that may be older than the question.
-    arrived <= now && (arrived + WAY_BACK >= delivered || delivered > now)
+    let is_behind = arrived + WAY_BACK >= delivered && said + ANOTHERS_CLOCK >= delivered;
+    arrived <= now && (is_behind || delivered > now)
 }
 
 #[cfg(test)]
@@ -89,9 +103,11 @@ mod tests {
     #[test]
     fn what_came_before_the_question_had_arrived_is_no_answer_to_it() {
         let at = Timestamp::from_millis;
+        let is_in_time = |crossing: Crossing, said| is_in_time(crossing, said, at(10_000));
         let check = |delivered: Option<i64>, arrived: Option<i64>, expected: bool| {
             let crossing = Crossing { delivered: delivered.map(at), arrived: arrived.map(at) };
-            assert_eq!(is_in_time(crossing, at(10_000)), expected, "{crossing:?}");
+            let said = crossing.arrived.unwrap_or_default();
+            assert_eq!(is_in_time(crossing, said), expected, "{crossing:?}");
         };
         check(Some(5_000), Some(5_000), true);
         check(Some(5_000), Some(6_000), true);
@@ -104,5 +120,9 @@ mod tests {
         check(Some(10_001), Some(9_000), true);
         check(Some(10_000), Some(9_000), false);
         check(Some(5_000), Some(10_001), false);
+        // Held up on its way, so that it came in when the question could be read.
+        let held_up = Crossing { delivered: Some(at(5_000)), arrived: Some(at(6_000)) };
+        assert!(is_in_time(held_up, at(3_000)));
+        assert!(!is_in_time(held_up, at(2_999)));
     }
 }

@@ -34,16 +34,31 @@ impl InProgress {
     pub(super) async fn of_this_moment(&self, word: Word) -> Word {
         match word {
             Word::Answer { to, answer: Answer::Approved { digest, consent }, files } => {
-                let answer = match self.still_counts(&to, &digest, consent).await {
-                    true => Answer::Approved { digest, consent },
-                    false => {
+                let answer = match self.objection(&to, &digest, consent).await {
+                    None => Answer::Approved { digest, consent },
+                    Some(reason) => {
                         tracing::warn!(turn = %self.start.turn, "a yes does not count any more");
-                        Answer::Denied { reason: NOT_ANY_MORE.to_owned() }
+                        Answer::Denied { reason: reason.to_owned() }
                     }
                 };
                 Word::Answer { to, answer, files }
             }
             word => word,
+        }
+    }
+
+    /// Why a yes that was given to a call does not count at this moment.
+    async fn objection(
+        &self,
+        call: &CallId,
+        digest: &Digest,
+        consent: Consent,
+    ) -> Option<&'static str> {
+        match self.shared.rules_for(&self.lane.key).approvals.asking {
+            Asking::Refuses => Some(Asking::REFUSAL),
+            Asking::Asks | Asking::Never => {
+                (!self.still_counts(call, digest, consent).await).then_some(NOT_ANY_MORE)
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use talaria_gateway::AccountPlan;
 use talaria_model::{
     AccountId, Address, Approval, Approver, CallId, Capabilities, ChatKind, ChoiceId, Choices,
     Digest, EarlierYes, EventId, Inbound, InboundKind, Lasting, Message, Question, RoleId, Sender,
-    SenderId, SenderKind, Source, Typing,
+    SenderId, SenderKind, Source, Timestamp, Typing,
 };
 use talaria_platform::SendError;
 use talaria_session::budget::Budget;
@@ -102,6 +102,33 @@ fn what_is_said_before_the_question_has_arrived_approves_nothing() {
             assert_eq!(texts[3], ONCE, "{words}");
         });
     }
+}
+
+#[test]
+fn what_was_held_up_on_its_way_from_before_the_question_approves_nothing() {
+    world(BUTTONS).live(async |life| {
+        let before = life.now();
+        let came_late = |id: &'static str, at| Inbound {
+            id: EventId::literal(id),
+            at,
+            from: Sender::new(SenderId::literal("alice")),
+            to: life.vendor.dm("home"),
+            source: Source::default(),
+            kind: says("yes"),
+        };
+        life.pass_seconds(60).await;
+        life.vendor.say("alice", "home", "hello");
+        assert_eq!(life.texts("home", 1).await, ["May I pay?"]);
+        let asked = life.now();
+        life.pass_seconds(60).await;
+        life.vendor.deliver(came_late("about something else", before));
+        let texts = life.texts("home", 2).await;
+        assert!(texts[1].contains("before my question could be read"), "{texts:?}");
+        // Its platform tells the time in whole seconds.
+        let whole_second = Timestamp::from_millis(asked.as_millis() / 1000 * 1000);
+        life.vendor.deliver(came_late("about the question", whole_second));
+        assert_eq!(life.texts("home", 4).await[3], ONCE);
+    });
 }
 
 #[test]
@@ -391,7 +418,11 @@ fn words_of_whoever_may_not_approve_change_nothing() {
             (Approvers::Both, "carol"),
             (Approvers::Both, "mallory"),
         ] {
-            for words in ["/approve", "/approve always", "/deny"] {
+            for (words, told) in [
+                ("/approve", "That is not yours to approve."),
+                ("/approve always", "That is not yours to approve."),
+                ("/deny", "That is not yours to deny."),
+            ] {
                 let case = format!("{by:?} {who} {words} {groups:?}");
                 with_admin(by, groups).live(async |life| {
                     let all = life.vendor.group("all");
@@ -401,7 +432,7 @@ fn words_of_whoever_may_not_approve_change_nothing() {
                     life.until("a word about it", |vendor| vendor.texts_at(&all).len() > 1).await;
                     life.pass_seconds(1).await;
                     let texts = life.vendor.texts_at(&all);
-                    assert_eq!(texts, ["May I pay?", "That is not yours to approve."], "{case}");
+                    assert_eq!(texts, ["May I pay?", told], "{case}");
                     assert!(life.disk.grants(10).await.unwrap().is_empty(), "{case}");
                 });
             }
@@ -837,13 +868,29 @@ fn demote(life: &Life) {
 
 #[test]
 fn a_yes_that_waits_for_a_place_counts_only_as_long_as_it_could_be_given() {
-    for (consent, may_still) in ["once", "session", "always"]
+    type Change = fn(&Life, AccountPlan);
+    let changes: [(Change, Option<&str>); 3] = [
+        (|_, _| {}, None),
+        (|life, _| demote(life), Some(NOT_ANY_MORE)),
+        (
+            |life, refuses| life.gateway.put_account(refuses),
+            Some(r#"Denied { reason: "the operator does not let it be done" }"#),
+        ),
+    ];
+    for (consent, (change, comes)) in ["once", "session", "always"]
         .into_iter()
-        .flat_map(|consent| [(consent, true), (consent, false)])
+        .flat_map(|consent| changes.map(|change| (consent, change)))
     {
         let gate = Arc::new(Semaphore::new(0));
         let mut world = world(BUTTONS).with_agent(paying_in_turn(gate.clone()));
         world.limits.turns_at_once = 1;
+        let mut refuses = world.rules.clone();
+        refuses.approvals.asking = Asking::Refuses;
+        let refuses = AccountPlan {
+            rules: [(ChatKind::Dm, Arc::new(refuses))].into(),
+            access: world.accounts[0].1.clone(),
+            ..world.plan(&world.vendor())
+        };
         world.live(async |life| {
             life.vendor.say("alice", "home", "hello");
             life.texts("home", 1).await;
@@ -851,13 +898,13 @@ fn a_yes_that_waits_for_a_place_counts_only_as_long_as_it_could_be_given() {
             life.pass_seconds(1).await;
             life.vendor.press("alice", "home", &choice(consent));
             life.texts("home", 2).await;
-            if !may_still {
-                demote(life);
-            }
+            change(life, refuses);
             gate.add_permits(1);
             let texts = life.texts("home", 3).await;
-            assert_eq!(texts[2] == NOT_ANY_MORE, !may_still, "{consent}: {texts:?}");
-            assert_eq!(texts[2].starts_with("Approved"), may_still, "{consent}: {texts:?}");
+            match comes {
+                Some(comes) => assert_eq!(texts[2], comes, "{consent}"),
+                None => assert!(texts[2].starts_with("Approved"), "{consent}: {texts:?}"),
+            }
         });
     }
 }

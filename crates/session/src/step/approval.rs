@@ -20,7 +20,9 @@ const MOST_APPROVED: usize = 64;
 /// The longest reason that is passed on.
 const LONGEST_REASON: usize = 500;
 
-const NOT_THEIRS: &str = "That is not yours to approve.";
+const NOT_THEIRS_TO_APPROVE: &str = "That is not yours to approve.";
+
+const NOT_THEIRS_TO_DENY: &str = "That is not yours to deny.";
 
 const TOO_EARLY: &str = "You said that before my question could be read, so it approves nothing. Read the question, \
                          then say it again or press its button.";
@@ -52,7 +54,7 @@ impl Step<'_> {
         let approved = |consent| Answer::Approved { digest: approval.digest, consent };
         let denied = |reason: &str| Answer::Denied { reason: reason.to_owned() };
         match self.session.rules.approvals.asking {
-            Asking::Refuses => Some(denied("the operator does not let it be done")),
+            Asking::Refuses => Some(denied(Asking::REFUSAL)),
             Asking::Never => Some(approved(Consent::Once)),
             Asking::Asks if self.is_approved_here(approval) => Some(approved(Consent::Session)),
             Asking::Asks if matches!(approval.lasting, Lasting::Granted(_)) => {
@@ -137,19 +139,19 @@ impl Step<'_> {
         let (hand, question, sent) = (hand.clone(), question.clone(), sent.clone());
         let whose = if hand.from.is(&said.from) { Whose::Own } else { Whose::Anothers };
         let by = self.session.rules.approvals.by;
-        let deed = match verdict {
-            Verdict::Approve(_) => Deed::Approve(whose, by),
-            Verdict::Deny => Deed::Deny(whose, by),
+        let (deed, not_theirs) = match verdict {
+            Verdict::Approve(_) => (Deed::Approve(whose, by), NOT_THEIRS_TO_APPROVE),
+            Verdict::Deny => (Deed::Deny(whose, by), NOT_THEIRS_TO_DENY),
         };
         if !self.by.may(deed) {
-            return self.reply(said, NOT_THEIRS);
+            return self.reply(said, not_theirs);
         }
         let who = said.from.id.clone();
         let giver = Giver { id: who.clone(), roles: said.roles.clone() };
         let refuses = self.session.rules.approvals.asking == Asking::Refuses;
         let (answer, outcome) = match verdict {
             Verdict::Approve(_) if refuses => {
-                let reason = "the operator does not let it be done".to_owned();
+                let reason = Asking::REFUSAL.to_owned();
                 (Answer::Denied { reason }, Attest::Forbidden(who))
             }
             Verdict::Approve(consent) => {
