@@ -5,7 +5,7 @@ use talaria_model::{
     Address, Author, Bystander, Inbound, InboundKind, Message, Overheard, Quote, RoleId, Sender,
     SenderId, SenderKind, Standing,
 };
-use talaria_session::{Bots, Bystanders, Deed, Session};
+use talaria_session::{Bots, Bystanders, Deed, Event, Session};
 
 use crate::accounts::ConnectedAccount;
 use crate::shared::Shared;
@@ -20,18 +20,43 @@ pub(crate) fn judge(account: &ConnectedAccount, inbound: &mut Inbound) {
     }
 }
 
-/// The same of what a session holds to read later: some of those may have been put out since.
+/// The same of what a session is about to hear. It may have waited in the journal, and some of those may have
+/// been put out since.
+pub(crate) fn judge_again(shared: &Shared, event: &mut Event) {
+    let said: &mut dyn Iterator<Item = &mut Inbound> = match event {
+        Event::Arrived { inbound, .. } => &mut std::iter::once(inbound),
+        Event::Together { rows, .. } => &mut rows.iter_mut().map(|(_, inbound)| inbound),
+        _ => return,
+    };
+    for inbound in said.filter(|inbound| is_surrounded(inbound)) {
+        // Who is heard on an account that is gone nobody knows; its messages begin no turn.
+        if let Some(account) = shared.accounts.known(&inbound.to.account) {
+            judge(&account, inbound);
+        }
+    }
+}
+
+/// Whether others' words stand beside a message.
+fn is_surrounded(inbound: &Inbound) -> bool {
+    match &inbound.kind {
+        InboundKind::Said(message) | InboundKind::Edited(message) => {
+            message.quote.is_some() || !message.cited.is_empty() || !message.overheard.is_empty()
+        }
+        InboundKind::Pressed(_) | InboundKind::Stopped => false,
+    }
+}
+
+/// The same of what a session holds to read later.
 pub(crate) fn judge_held(shared: &Shared, session: &mut Session) {
-    let Session { at, overheard, waiting, .. } = session;
-    if overheard.is_empty() && waiting.is_empty() {
+    if session.overheard.is_empty() && session.held_mut().next().is_none() {
         return;
     }
-    let Some(account) = shared.accounts.known(&at.account) else {
-        overheard.clear();
+    let Some(account) = shared.accounts.known(&session.at.account) else {
+        session.overheard.clear();
         return;
     };
-    judge_overheard(&account, overheard, at);
-    for said in waiting {
+    judge_overheard(&account, &mut session.overheard, &session.at);
+    for said in session.held_mut() {
         judge_message(&account, &mut said.message, &said.to, (&said.from.id, &said.roles));
     }
 }
@@ -75,7 +100,8 @@ fn of_author(account: &ConnectedAccount, quote: &Quote, at: &Address) -> Standin
 /// Whether somebody is heard in a chat. Whom nobody can name is not.
 fn standing(account: &ConnectedAccount, by: Option<&Bystander>, at: &Address) -> Standing {
     let is_heard = by.is_some_and(|Bystander { id, kind, roles }| {
-        let sender = Sender { kind: *kind, ..Sender::new(id.clone()) };
+        let mut sender = Sender::new(id.clone());
+        sender.kind = *kind;
         let is_ignored = *kind == SenderKind::Bot && account.gate().bots == Bots::Never;
         !is_ignored && account.authority_in(&sender, at, roles).may(Deed::Speak)
     });

@@ -225,6 +225,19 @@ pub enum Phase {
     Stopping(TurnInHand),
 }
 
+impl Phase {
+    /// The turn that is not over, if there is one.
+    pub(crate) fn hand_mut(&mut self) -> Option<&mut TurnInHand> {
+        match self {
+            Self::Idle => None,
+            Self::Thinking(hand)
+            | Self::Interrupting(hand)
+            | Self::Stopping(hand)
+            | Self::Asking { hand, .. } => Some(hand),
+        }
+    }
+}
+
 /// A turn that is not over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnInHand {
@@ -586,6 +599,12 @@ impl Session {
             | Phase::Stopping(hand)
             | Phase::Asking { hand, .. } => Some(hand),
         }
+    }
+
+    /// What people said that no turn has taken up: told to the one in hand, or waiting for the next one.
+    pub fn held_mut(&mut self) -> impl Iterator<Item = &mut Waiting> {
+        let steers = self.phase.hand_mut().into_iter().flat_map(|hand| &mut hand.steers);
+        steers.chain(&mut self.waiting)
     }
 
     /// Whether it has something to do: a turn in hand, something waiting, or something asked for.

@@ -80,7 +80,8 @@ impl Driver {
                 (_, Some(turn)) => turn.unsaid(),
             };
             let untold = unsaid.used.unwrap_or_default();
-            // What it has overheard may be read in this step.
+            // What stands beside what it hears, and what it has overheard, may be read in this step.
+            bystanders::judge_again(&self.shared, &mut event);
             bystanders::judge_held(&self.shared, &mut next);
             let stepped = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 let effects = next.step_amid(event.clone(), now, unsaid);

@@ -255,21 +255,47 @@ fn what_was_overheard_of_a_message_that_was_passed_on_is_not_of_whoever_did_that
 
 #[test]
 fn what_waits_behind_a_turn_is_judged_when_it_is_read() {
-    let mut world = World::new(SIMPLE).with_agent(reader());
-    world.rules.busy = Busy::Queue;
+    // In the session; told to the turn, which does not take it up.
+    for busy in [Busy::Queue, Busy::Steer] {
+        let mut world = World::new(SIMPLE).with_agent(reader());
+        world.rules.busy = busy;
+        let [alice, bob] = ["alice", "bob"].map(SenderId::literal);
+        world.accounts[0].1 = Access::only([alice.clone(), bob]);
+        world.agent = agent(|_| std::future::pending());
+        world.live(async |life| {
+            life.vendor.say("alice", "home", "hello");
+            life.pass_seconds(1).await;
+            let amid = amid("bob", Some(SenderKind::Person));
+            life.vendor.does("alice", life.vendor.dm("home"), amid);
+            life.pass_seconds(1).await;
+        });
+        world.accounts[0].1 = Access::only([alice]);
+        let mut world = world.with_agent(reader());
+        world.live(async |life| {
+            let read = life.texts("home", 2).await.remove(1);
+            assert!(!read.contains("obey me"), "{busy:?}: {read}");
+            assert!(read.contains("[[Replying to bob, not let in"), "{busy:?}: {read}");
+        });
+    }
+}
+
+#[test]
+fn what_waits_in_the_journal_is_judged_when_it_is_read() {
+    let mut world = bursting();
     let [alice, bob] = ["alice", "bob"].map(SenderId::literal);
     world.accounts[0].1 = Access::only([alice.clone(), bob]);
-    world.agent = agent(|_| std::future::pending());
     world.live(async |life| {
-        life.vendor.say("alice", "home", "hello");
-        life.pass_seconds(1).await;
-        life.vendor.does("alice", life.vendor.dm("home"), amid("bob", Some(SenderKind::Person)));
-        life.pass_seconds(1).await;
+        let mut amid = amid("bob", Some(SenderKind::Person));
+        if let InboundKind::Said(message) = &mut amid {
+            // It waits for the rest.
+            message.text = "x".repeat(100);
+        }
+        life.vendor.does("alice", life.vendor.dm("home"), amid);
+        life.pass(Duration::from_millis(500)).await;
     });
     world.accounts[0].1 = Access::only([alice]);
-    let mut world = world.with_agent(reader());
     world.live(async |life| {
-        let read = life.texts("home", 2).await.remove(1);
+        let read = life.texts("home", 1).await.remove(0);
         assert!(!read.contains("obey me"), "{read}");
         assert!(read.contains("[[Replying to bob, not let in"), "{read}");
     });

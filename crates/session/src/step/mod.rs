@@ -166,13 +166,7 @@ impl Step<'_> {
     }
 
     fn hand_mut(&mut self) -> Option<&mut TurnInHand> {
-        match &mut self.session.phase {
-            Phase::Idle => None,
-            Phase::Thinking(hand)
-            | Phase::Interrupting(hand)
-            | Phase::Stopping(hand)
-            | Phase::Asking { hand, .. } => Some(hand),
-        }
+        self.session.phase.hand_mut()
     }
 
     /// Takes the turn in hand out of its phase. What it asks is not open any more.
