@@ -345,6 +345,8 @@ pub(crate) fn offer(shared: &Arc<Shared>, parcels: Vec<Outbound>, inherited: Opt
             if outbox.behind || is_inherited || outbox.parcels.len() >= shared.limits.outbox {
                 outbox.leave_to_store();
             } else {
+                // Most chats have one at a time, and there are as many chats as people who are answered.
+                outbox.parcels.reserve_exact(1);
                 outbox.parcels.push_back(Parcel {
                     outbound,
                     state: ParcelState::Ready,

@@ -10,7 +10,7 @@ use talaria_model::{AccountId, Act, Content, MessageId, Outbound, Receipt};
 use talaria_platform::{Outgoing, SendError};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio_util::codec::{Decoder, Framed, LinesCodec};
+use tokio_util::codec::{FramedRead, LinesCodec};
 
 use super::wire::{
     ActReply, ActRequest, FromGateway, Hello, LONGEST_LINE, Role, WireAct, WireChoice, WireFile,
@@ -19,7 +19,10 @@ use super::wire::{
 /// Connections that are kept for the next act.
 const KEPT: usize = 64;
 
-type Connection = Framed<TcpStream, LinesCodec>;
+/// Room for an answer, which is a line about one act. There are as many connections as acts at a time.
+const ANSWER: usize = 512;
+
+type Connection = FramedRead<TcpStream, LinesCodec>;
 
 /// Asks the vendor to act, each act on a connection of its own while it lasts.
 pub(super) struct Acts {
@@ -44,7 +47,8 @@ impl Acts {
             |error: std::io::Error| SendError::Unreachable { reason: error.to_string() };
         let stream = TcpStream::connect(&self.address).await.map_err(unreachable)?;
         stream.set_nodelay(true).map_err(unreachable)?;
-        let mut connection = LinesCodec::new_with_max_length(LONGEST_LINE).framed(stream);
+        let lines = LinesCodec::new_with_max_length(LONGEST_LINE);
+        let mut connection = FramedRead::with_capacity(stream, lines, ANSWER);
         let hello = Hello { role: Role::Acts, account: self.account.to_string(), cursor: 0 };
         write(&mut connection, &FromGateway::Hello(hello)).await.map_err(unreachable)?;
         Ok(connection)
