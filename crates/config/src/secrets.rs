@@ -49,8 +49,10 @@ pub(crate) fn in_environment(environment: &Environment) -> impl Iterator<Item = 
     let is_secret = |(name, variable): &(&str, &Variable)| {
         let name = name.to_uppercase();
         let is_named = ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|it| name.contains(it));
-        // What is kept in `.env` is kept there to be hidden, whatever its name is.
-        is_named || matches!(variable.origin, Origin::DotEnv { .. })
+        // What is kept in `.env` is kept there to be hidden, whatever its name is, but for who is let in: their ids
+        // stand in records and logs.
+        let is_hidden = !name.ends_with("_ALLOWED_USERS");
+        is_named || (is_hidden && matches!(variable.origin, Origin::DotEnv { .. }))
     };
     let found = environment.iter().filter(is_secret);
     found.filter_map(|(_, variable)| guarding(variable.value.expose(), SHORTEST_IN_ENVIRONMENT))

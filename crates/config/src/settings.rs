@@ -631,7 +631,7 @@ pub(crate) struct AccountKeys {
     /// `free_response_chats`. An empty list is all of them.
     #[schemars(extend(
         "x-applies" = "live",
-        "x-synonyms" = ["allowed_channels", "allowed_topics", "group_allowed_chats"]
+        "x-synonyms" = ["allowed_channels", "allowed_topics"]
     ))]
     pub(crate) allowed_chats: Vec<String>,
 

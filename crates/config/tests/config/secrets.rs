@@ -56,6 +56,14 @@ accounts:
 }
 
 #[test]
+fn who_is_let_in_is_no_secret_wherever_it_is_kept() {
+    let dotenv = "TELEGRAM_ALLOWED_USERS=123456789\nNEIGHBOURS=987654321";
+    let sources = Sources::default().with_config("{}").with_dotenv(dotenv);
+    let redactor = load(sources, &platforms::ALL).expect("right").redactor();
+    assert_eq!(redactor.clean("123456789 and 987654321"), "123456789 and (hidden)");
+}
+
+#[test]
 fn what_is_wrong_does_not_show_it() {
     let check_problems = |yaml: &str, variables: &[&str]| {
         let problems: Problems = match try_load(yaml, variables) {

@@ -128,6 +128,7 @@ fn decode(
         None => InboundKind::Said(Message {
             id: event.message.map(MessageId::new).transpose()?,
             text: event.text,
+            addressed: event.addressed,
             reply_to: event.reply_to.map(MessageId::new).transpose()?,
             quote: event.quote.map(quote),
             overheard: event.overheard.into_iter().map(overheard).collect(),

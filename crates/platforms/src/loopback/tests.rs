@@ -10,9 +10,9 @@ use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use talaria_clock::SystemClock;
 use talaria_model::{
-    AccountId, Act, Address, Author, Bystander, Chat, ChatId, ChatKind, Content, FileId, FileRef,
-    Inbound, InboundKind, KnownBy, Message, Outbound, OutboundId, Overheard, Quote, Receipt,
-    Sender, SenderId, SenderKind, SessionId, Source, ThreadId,
+    AccountId, Act, Address, Addressed, Author, Bystander, Chat, ChatId, ChatKind, Content, FileId,
+    FileRef, Inbound, InboundKind, KnownBy, Message, Outbound, OutboundId, Overheard, Quote,
+    Receipt, Sender, SenderId, SenderKind, SessionId, Source, ThreadId,
 };
 use talaria_platform::{
     Archive, ArchiveError, Arrival, Arrivals, ByteStream, Conversation, Cursor, FileError,
@@ -397,7 +397,7 @@ async fn everything_that_is_known_about_a_message_can_be_told() {
             "by": { "id": "9", "kind": "bot", "roles": ["cooks"] },
         },
         "overheard": [{ "name": "Bob", "text": "I had soup.", "standing": "heard", "by": { "id": "8" } }],
-        "channel_prompt": "Answer in French.", "skills": ["review"],
+        "channel_prompt": "Answer in French.", "skills": ["review"], "addressed": "to_others",
         "roles": ["cooks"],
     });
     bench.bridge.tell(line.to_string().as_bytes()).await;
@@ -428,6 +428,7 @@ async fn everything_that_is_known_about_a_message_can_be_told() {
     let by = Some(Bystander::new(SenderId::literal("8")));
     assert_eq!(message.overheard, [Overheard { by, ..Overheard::new("Bob", "I had soup.") }]);
     assert_eq!(message.channel_prompt.as_deref(), Some("Answer in French."));
+    assert_eq!(message.addressed, Addressed::ToOthers);
     assert_eq!(message.skills, ["review"]);
     assert_eq!(message.reply_to.map(|message| message.to_string()), Some("m8".into()));
 }

@@ -1,7 +1,7 @@
 //! The lines of JSON, as both ends write them.
 
 use serde::{Deserialize, Serialize};
-use talaria_model::{ChatKind, KnownBy, Overheard, Quote, SenderKind, Shown};
+use talaria_model::{Addressed, ChatKind, KnownBy, Overheard, Quote, SenderKind, Shown};
 
 /// The longest line either end may send.
 pub(crate) const LONGEST_LINE: usize = 1024 * 1024;
@@ -70,6 +70,9 @@ pub struct Event {
     /// What they said.
     #[serde(default)]
     pub text: String,
+    /// Whom they said it to, in a chat of several people.
+    #[serde(default)]
+    pub addressed: Addressed,
     /// The choice they pressed, instead of saying something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub press: Option<String>,
