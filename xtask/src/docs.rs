@@ -188,18 +188,41 @@ nothing but what you have written into the configuration, so any administrator m
 `resume` are for you, on the web page and in the terminal; elsewhere they reach only accounts on which the same person
 (`people`) may give the command, too, by a list, and never the web page or the terminal.
 
-A stranger who writes in a direct chat is ignored, or gets one answer with a pairing code, as
-`unauthorized_dm_behavior` says. In chats of several people, strangers are met with silence. Who asks is let in
+A stranger who writes in a direct chat is ignored, or gets one answer with a pairing code, as `dm_policy` and
+`unauthorized_dm_behavior` say. Where neither is set, they get a code as long as nobody is named, and are ignored as soon as somebody
+is, on a list or by a role. In chats of several people, strangers are met with silence. Who asks is let in
 with `talaria pair`, with `/pair`, or under *People* on the web page ([Web chat](platforms/web.md)). An
 administrator lets people in only where they are an administrator themselves: `everywhere` is for whoever is one in chats of several people, too. Whoever was
 given a code by an administrator says it and nothing else, in one piece (`ABCDEFGH`) or with a dash in its middle (`ABCD-EFGH`), in
 letters of any size; everything else is a greeting and no guess.
 
+A code is good for an hour and for one use. A stranger is answered once in ten minutes at most, also one who was let in and put out again since. Three can
+ask at the same time; the next one is told to come again in an hour. Five wrong codes in a row from whoever lets people in lock the account for an hour: nobody is
+given a code, and none is approved. `talaria pair clear ACCOUNT` and `/pair clear` end that and void what is open; a code that you make (`talaria pair issue ACCOUNT`) works meanwhile.
+Of a stranger who said five wrong ones no code is looked at for an hour, and after a hundred wrong ones by all of them those that were handed on are void.
+
+**A group in which everybody is heard**: Hermes lets in whoever writes in a chat of `group_allowed_chats` (`TELEGRAM_GROUP_ALLOWED_CHATS`). Here `allowed_chats` lets
+nobody in; it only narrows where an account answers. This does the same:
+
+```yaml
+accounts:
+  telegram:
+    allow: [\"42\"]                       # you
+    allow_everyone: true
+    group_policy: open
+    allowed_chats: [\"-1001234567890\"]   # without it, everybody in every group
+    dm_policy: pairing                  # without it, everybody in direct chats; disabled is nobody there, you included
+    group_allow_admin_from: [\"42\"]      # without it, guests give commands like /new and /model, too
+```
+
+Whoever writes in that group is a guest there, other groups are not answered (leave `guest_mode` off), and strangers in direct chats get a code and are not heard until somebody lets them in.
+
 **What they may do**, looked up again whenever something of theirs is taken up: *named* is what
 `user_allowed_commands` lists, *role* what the person's role in `people` grants
 ([People](people.md)). `/help` and `/whoami` are everybody's who is heard. Whose `/stop`, `/approve` and `/deny`
 count is said by rows of their own; to stop another's turn takes the command, and so does a
-`/new` that would.
+`/new` that would. `/undo` takes the command, too: where an administrator is named, others take back their own turns only if it is
+named for them or their role grants it.
 ";
 
 fn access(_: &Path) -> Result<String> {

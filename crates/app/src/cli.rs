@@ -444,7 +444,7 @@ pub(crate) enum PairCommand {
         #[command(flatten)]
         output: Output,
     },
-    /// Forget who asks, and every code that is out
+    /// Forget who asks, and every code that is out; ends a lockout
     Clear {
         /// The account
         account: String,

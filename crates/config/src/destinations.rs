@@ -87,8 +87,11 @@ pub(crate) fn check(config: &Config, origins: &Origins<'_>, verdict: &mut Verdic
         // An account that is wrong itself was told of already.
         if !is_account(account) && origins.is_sound(&below("accounts", account)) {
             let close = nearest(account, config.accounts.keys().map(AccountId::as_str));
-            let close = close.map_or(String::new(), |close| format!("; did you mean {close}?"));
-            let expectation = format!("is no account of yours{close}");
+            let way_on = close.map_or_else(
+                || "connect it with `talaria setup`, or take the destination out".to_owned(),
+                |close| format!("did you mean {close}?"),
+            );
+            let expectation = format!("is no account of yours; {way_on}");
             verdict.problems.push(found("account", account, expectation));
         }
         if let Err(error) = ChatId::new(settings.chat.as_str()) {

@@ -160,9 +160,11 @@ pub(crate) fn check(config: &Config, origins: &Origins<'_>, verdict: &mut Verdic
                 if origins.is_sound(&below("accounts", account.as_str())) {
                     let accounts = config.accounts.keys().map(AccountId::as_str);
                     let close = nearest(account.as_str(), accounts);
-                    let close =
-                        close.map_or(String::new(), |close| format!("; did you mean {close}?"));
-                    verdict.problems.push(found(format!("is on no account of yours{close}")));
+                    let way_on = close.map_or_else(
+                        || "connect it with `talaria setup`, or take the line out".to_owned(),
+                        |close| format!("did you mean {close}?"),
+                    );
+                    verdict.problems.push(found(format!("is on no account of yours; {way_on}")));
                 }
                 continue;
             };

@@ -16,7 +16,7 @@ use talaria_model::{
     SenderId, Timestamp,
 };
 use talaria_platform::{Account, ConnectError, Library, Outgoing, Proof, SendError, Startup};
-use talaria_session::pairing::Issuer;
+use talaria_session::pairing::{Issuer, Silence};
 use talaria_session::{
     Access, Authority, Caller, Gate, Person, Reach, Room, Strangers, Surface, Who,
 };
@@ -495,11 +495,11 @@ impl ConnectedAccount {
         }
     }
 
-    /// Whether nothing comes of what a stranger says.
-    pub(crate) fn is_deaf_to(&self, inbound: &Inbound, now: Timestamp) -> bool {
-        let InboundKind::Said(message) = &inbound.kind else { return true };
+    /// Why nothing comes of what a stranger says, if nothing does.
+    pub(crate) fn silence_for(&self, inbound: &Inbound, now: Timestamp) -> Option<Silence> {
+        let InboundKind::Said(message) = &inbound.kind else { return Some(Silence::Unwelcome) };
         let sender = &inbound.from.id;
-        self.guests().book.is_deaf_to(sender, &message.text, self.strangers(), now)
+        self.guests().book.silence_for(sender, &message.text, self.strangers(), now)
     }
 
     /// Whether a code is out that somebody could bring.

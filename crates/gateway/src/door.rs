@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use talaria_model::{Content, Inbound, InboundKind, Outbound, SenderId, Seq, Timestamp};
+use talaria_session::Rule;
 use talaria_session::pairing::{Answer, Chance, GuestBook, Silence};
-use talaria_session::{Rule, Strangers};
 use talaria_store::{AuditDeed, Audited, letters_about};
 
 use crate::accounts::ConnectedAccount;
@@ -127,10 +127,7 @@ pub(crate) fn knock(shared: &Arc<Shared>, account: &Arc<ConnectedAccount>, knock
 
 /// Why nothing comes of what a stranger says, if nothing does.
 fn unheard(shared: &Shared, account: &ConnectedAccount, inbound: &Inbound) -> Option<&'static str> {
-    account.is_deaf_to(inbound, shared.clock.now()).then(|| match account.strangers() {
-        Strangers::Ignore => "is ignored",
-        Strangers::Pair => "was answered lately",
-    })
+    account.silence_for(inbound, shared.clock.now()).map(quiet)
 }
 
 /// Lets somebody wait about whom only we decide.
@@ -312,10 +309,16 @@ const fn came(answer: &Answer) -> &'static str {
         Answer::Code(_) => "was given a code",
         Answer::Full => "too many ask",
         Answer::LetIn(_) => "is let in",
-        Answer::Silence(Silence::Unwelcome) => "is ignored",
-        Answer::Silence(Silence::Lately | Silence::Crowded) => "was answered lately",
-        Answer::Silence(Silence::Locked | Silence::Barred) => "is locked out",
-        Answer::Silence(Silence::Wrong) => "said a wrong code",
-        Answer::Silence(Silence::Void) => "said one wrong code too many",
+        Answer::Silence(silence) => quiet(*silence),
+    }
+}
+
+const fn quiet(silence: Silence) -> &'static str {
+    match silence {
+        Silence::Unwelcome => "is ignored",
+        Silence::Lately | Silence::Crowded => "was answered lately",
+        Silence::Locked | Silence::Barred => "is locked out",
+        Silence::Wrong => "said a wrong code",
+        Silence::Void => "said one wrong code too many",
     }
 }

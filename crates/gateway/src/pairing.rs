@@ -7,7 +7,9 @@ use talaria_model::{
     AccountId, Act, Address, Content, Outbound, OutboundId, SenderId, SessionId, Timestamp,
     WITHHELD,
 };
-use talaria_session::pairing::{Chance, Code, GuestBook, Issuer, PairingRequest, Refusal};
+use talaria_session::pairing::{
+    ASKED_LATELY, Chance, Code, GuestBook, Issuer, PairingRequest, Refusal,
+};
 use talaria_session::{PairWish, Reach};
 use talaria_store::{AuditDeed, Audited, GuestChange, Guests, Store, StoreError, Swap};
 
@@ -41,7 +43,7 @@ pub enum Paired {
     PutOut(SenderId),
     /// Nobody of that id was let in.
     NoGuest,
-    /// So many requests and codes were forgotten.
+    /// So many requests and codes were forgotten, and no lockout is on.
     Cleared(usize),
 }
 
@@ -162,12 +164,14 @@ fn wished(
         }
         PairWish::Clear => {
             let many = book.clear(now);
-            let detail = format!("{many} requests and codes");
+            let mut detail = cleared(many);
+            if was_locked {
+                detail.push_str("; the lockout is over");
+            }
+            let is_news = many > 0 || was_locked;
+            let record = || audited(AuditDeed::CodesCleared, whole, &detail);
             Edit {
-                audited: match many {
-                    0 => Vec::new(),
-                    _ => vec![audited(AuditDeed::CodesCleared, whole, &detail)],
-                },
+                audited: is_news.then(record).into_iter().collect(),
                 ..Edit::of(Ok(Paired::Cleared(many)))
             }
         }
@@ -322,6 +326,15 @@ const fn told(reach: Reach) -> &'static str {
     }
 }
 
+/// As it is recorded how many requests and codes were forgotten.
+fn cleared(many: usize) -> String {
+    match many {
+        0 => "nothing was open".to_owned(),
+        1 => "one request or code".to_owned(),
+        many => format!("{many} requests and codes"),
+    }
+}
+
 /// What came of a wish, for the person who had it. A code is withheld: whoever tells it puts it in.
 pub(crate) fn sentence(
     done: Result<Paired, PairError>,
@@ -341,12 +354,20 @@ pub(crate) fn sentence(
             format!("`{sender}`{} is let in on `{account}`, {}.", shown(&name), told(reach))
         }
         Ok(Paired::PutOut(sender)) => {
-            format!("`{sender}` is not heard on `{account}` any more, unless a list names them.")
+            format!(
+                "`{sender}` is not heard on `{account}` any more, unless a list names them. {ASKED_LATELY}"
+            )
         }
         Ok(Paired::NoGuest) => format!("Nobody of that id was let in on `{account}` by pairing."),
-        Ok(Paired::Cleared(0)) => "There was nothing to forget.".to_owned(),
-        Ok(Paired::Cleared(1)) => "One request or code is void.".to_owned(),
-        Ok(Paired::Cleared(many)) => format!("{many} requests and codes are void."),
+        Ok(Paired::Cleared(0)) => {
+            "No request or code is open, and pairing is not locked.".to_owned()
+        }
+        Ok(Paired::Cleared(1)) => {
+            format!("One request or code is void, and pairing is not locked. {ASKED_LATELY}")
+        }
+        Ok(Paired::Cleared(many)) => {
+            format!("{many} requests and codes are void, and pairing is not locked. {ASKED_LATELY}")
+        }
         Ok(Paired::Book(book)) => {
             let mut lines = Vec::new();
             for request in book.requests(now) {
@@ -357,7 +378,7 @@ pub(crate) fn sentence(
             }
             for (sender, grant) in book.guests() {
                 let line =
-                    format!("- `{sender}`{} is let in {}", shown(&grant.name), told(grant.reach));
+                    format!("- `{sender}`{} is heard {}", shown(&grant.name), told(grant.reach));
                 lines.push(line);
             }
             match lines.is_empty() {

@@ -28,6 +28,10 @@ pub const LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// How often somebody may ask.
 pub const ASK_EVERY: Duration = Duration::from_secs(10 * 60);
 
+/// What whoever puts somebody out, or clears their request, is told of that.
+pub const ASKED_LATELY: &str =
+    "A stranger is answered once in ten minutes at most: who asked lately waits for another code.";
+
 /// How many may ask at the same time. The oldest is not pushed out by the newest.
 pub const MOST_REQUESTS: usize = 3;
 
@@ -306,14 +310,18 @@ pub enum Silence {
 pub enum Refusal {
     /// No request has that code.
     #[error(
-        "no open request has that code; {left} more wrong ones and the account is locked for an hour"
+        "no open request has that code; {} and the account is locked for an hour",
+        wrong_ones(*left)
     )]
     NoSuchCode {
         /// How often it may still be mistyped.
         left: u32,
     },
     /// Too many wrong codes.
-    #[error("too many wrong codes: pairing is locked until the hour is over")]
+    #[error(
+        "too many wrong codes: pairing is locked until the hour is over; `talaria pair clear ACCOUNT` or \
+         `/pair clear` ends that, and a code that you make and hand on works all the same"
+    )]
     Locked {
         /// Until when.
         until: Timestamp,
@@ -333,6 +341,13 @@ pub enum Refusal {
     /// Too many people were let in.
     #[error("too many people have been let in already; revoke somebody first")]
     TooManyGuests,
+}
+
+fn wrong_ones(left: u32) -> String {
+    match left {
+        1 => "one more wrong one".to_owned(),
+        left => format!("{left} more wrong ones"),
+    }
 }
 
 /// What a book loses that is gone back to.
@@ -389,14 +404,26 @@ impl GuestBook {
         strangers: Strangers,
         now: Timestamp,
     ) -> bool {
+        self.silence_for(sender, text, strangers, now).is_some()
+    }
+
+    /// Why that is so, if it is.
+    pub fn silence_for(
+        &self,
+        sender: &SenderId,
+        text: &str,
+        strangers: Strangers,
+        now: Timestamp,
+    ) -> Option<Silence> {
         if Code::said(text).is_some() && self.issued(now).next().is_some() {
-            return self.guessers.iter().any(|guesser| {
+            let is_barred = self.guessers.iter().any(|guesser| {
                 let lately = guesser.last <= now && now < guesser.last + LOCKOUT;
                 guesser.sender == *sender && guesser.wrong >= MOST_GUESSES && lately
             });
+            return is_barred.then_some(Silence::Barred);
         }
         if strangers == Strangers::Ignore {
-            return true;
+            return Some(Silence::Unwelcome);
         }
         let is_fresh = |at: Timestamp| at <= now && now < at + ASK_EVERY;
         let is_locked =
@@ -405,9 +432,13 @@ impl GuestBook {
         let is_crowded = self.answered.len() >= MOST_REMEMBERED
             && self.answered.front().is_some_and(|(_, at)| is_fresh(*at))
             && self.answered.back().is_some_and(|(_, at)| is_fresh(*at));
-        is_locked
-            || is_crowded
-            || self.answered.iter().any(|(known, at)| known == sender && is_fresh(*at))
+        if is_locked {
+            return Some(Silence::Locked);
+        }
+        if self.answered.iter().any(|(known, at)| known == sender && is_fresh(*at)) {
+            return Some(Silence::Lately);
+        }
+        is_crowded.then_some(Silence::Crowded)
     }
 
     /// Somebody who is not let in has said something in a direct chat. A code that was handed on counts
@@ -568,8 +599,15 @@ impl GuestBook {
         self.guests.remove(sender)
     }
 
-    /// Forgets who asks and every code that is out; says how many those were.
+    /// Forgets who asks and every code that is out; says how many those were. A lockout ends with that: what
+    /// could be guessed is void.
     pub fn clear(&mut self, now: Timestamp) -> usize {
+        let many = self.void_all(now);
+        (self.failures, self.locked_until) = (0, None);
+        many
+    }
+
+    fn void_all(&mut self, now: Timestamp) -> usize {
         self.tidy(now);
         let many = self.requests.len() + self.issued.len();
         self.requests.clear();
@@ -582,7 +620,7 @@ impl GuestBook {
     /// since cannot be told. What the present book is stricter about stays so: who is not let in by it is
     /// not let in, nobody is heard in more places than by both, and who may not try still may not.
     pub fn go_back(&mut self, present: Option<&Self>, now: Timestamp) -> Lapsed {
-        let codes = self.clear(now);
+        let codes = self.void_all(now);
         let Some(present) = present else { return Lapsed { codes, put_out: Vec::new() } };
         let mut put_out = Vec::new();
         self.guests.retain(|sender, grant| match present.reach(sender) {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use talaria_admin::answers;
 use talaria_admin::api::{self, AuditRow};
 use talaria_admin::guests::{self, OPERATOR, PairVerb, Pairing};
-use talaria_clock::{Clock, SystemClock};
+use talaria_clock::{Clock, SystemClock, rfc3339};
 use talaria_gateway::{PairError, carry_out};
-use talaria_model::AccountId;
+use talaria_model::{AccountId, Timestamp};
 use talaria_platform::Identity;
 use talaria_session::budget::Day;
-use talaria_session::pairing::Chance;
+use talaria_session::pairing::{ASKED_LATELY, Chance};
 use talaria_store::{MemoryStore, Store, broken_at};
 
 use super::{print_json, table::table};
@@ -144,20 +144,28 @@ pub(crate) async fn pair(home: &Home, command: PairCommand) -> Result<Exit, Halt
     match verb {
         PairVerb::Approve => say!("{} is let in on {account}, {where_heard}.", sender()),
         PairVerb::Revoke => {
-            say!("{} is not heard on {account} any more, unless a list names them.", sender())
+            say!("{} is not heard on {account} any more, unless a list names them.", sender());
+            say!("{ASKED_LATELY}");
         }
         PairVerb::Issue => {
             let code = done.code.as_ref().map(|code| code.0.as_str()).unwrap_or_default();
             say!("{code}\n");
             say!(
-                "Whoever says this to {account} first, in a direct chat and within the hour, is let in \
+                "Whoever says this to {account} first, in a direct chat and within the hour, is let in and heard \
                  {where_heard}."
             );
         }
-        PairVerb::Clear => match done.forgotten.unwrap_or(0) {
-            0 => say!("There was nothing to forget."),
-            many => say!("{many} requests and codes are void."),
-        },
+        PairVerb::Clear => {
+            let many = done.forgotten.unwrap_or(0);
+            match many {
+                0 => say!("No request or code is open, and pairing is not locked."),
+                1 => say!("One request or code is void, and pairing is not locked."),
+                many => say!("{many} requests and codes are void, and pairing is not locked."),
+            }
+            if many > 0 {
+                say!("{ASKED_LATELY}");
+            }
+        }
         PairVerb::List => {}
     }
     if let (Source::Store(_), PairVerb::Approve) = (&source, verb) {
@@ -234,7 +242,11 @@ async fn list(home: &Home, account: Option<String>, output: Output) -> Result<Ex
     }
     for list in &lists {
         if let Some(until) = &list.locked_until {
-            say!("{}: too many wrong codes; locked until {until}.", list.account);
+            let account = &list.account;
+            say!(
+                "{account}: too many wrong codes; locked until {until}. `talaria pair clear {account}` ends that; \
+                 `talaria pair issue {account}` makes a code that works all the same."
+            );
         }
     }
     if lists.iter().any(|list| !list.requests.is_empty()) {
@@ -244,6 +256,10 @@ async fn list(home: &Home, account: Option<String>, output: Output) -> Result<Ex
 }
 
 pub(crate) async fn audit(home: &Home, options: AuditOptions) -> Result<Exit, Halt> {
+    if let Some(mark) = options.seen.as_deref().filter(|mark| !is_mark(mark)) {
+        return Err(Halt::new(Exit::Misused, format_args!("{mark:?} is not a mark"))
+            .hint("give the one that `talaria audit --verify` prints: a number, a colon and 64 digits and letters"));
+    }
     let (_lock, source) = Source::find(home).await?;
     let since = options.since.map(before_now);
     let (mut last, mut rows) = (None, Vec::new());
@@ -267,7 +283,8 @@ pub(crate) async fn audit(home: &Home, options: AuditOptions) -> Result<Exit, Ha
     if let Some(lost) = options.seen.filter(|mark| !is_there(mark)) {
         return Err(Halt::failed(format_args!(
             "the record is not as it was written: the row with the mark {lost} is not there"
-        )));
+        ))
+        .hint(COMPARE));
     }
     let (many, mark) = (rows.len(), rows.last().map(marked));
     rows.retain(|row| since.is_none_or(|since| row.at_ms >= since));
@@ -285,7 +302,12 @@ pub(crate) async fn audit(home: &Home, options: AuditOptions) -> Result<Exit, Ha
         return Ok(Exit::Done);
     }
     if rows.is_empty() {
-        say!("Nothing is recorded.");
+        match since.filter(|_| many > 0) {
+            Some(since) => {
+                say!("Nothing is recorded since {}.", rfc3339(Timestamp::from_millis(since)))
+            }
+            None => say!("Nothing is recorded."),
+        }
         return Ok(Exit::Done);
     }
     let cells = |row: &AuditRow| {
@@ -303,6 +325,18 @@ fn marked(row: &AuditRow) -> String {
     format!("{}:{}", row.seq, row.hash)
 }
 
+/// Whether that can be how a row is marked.
+fn is_mark(words: &str) -> bool {
+    let is_digest = |hash: &str| {
+        hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let parts = words.split_once(':');
+    parts.is_some_and(|(seq, hash)| seq.parse::<u64>().is_ok() && is_digest(hash))
+}
+
+/// What helps where the record is not as it was written.
+const COMPARE: &str = "compare it with a backup; the gateway itself only ever adds to it";
+
 fn before_now(age: Duration) -> i64 {
     let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     SystemClock.now().as_millis().saturating_sub(age)
@@ -312,5 +346,5 @@ fn broken(seq: u64) -> Halt {
     Halt::failed(format_args!(
         "the record is not as it was written: row {seq} was changed, or one before it taken out"
     ))
-    .hint("compare it with a backup; the gateway itself only ever adds to it")
+    .hint(COMPARE)
 }

@@ -91,6 +91,7 @@ async fn somebody_is_let_in_by_the_code_they_were_given_and_put_out_again() {
     assert!(place.told("ann", 3).await[2].contains("good morning"));
     let done = place.done(&["pair", "revoke", "bench", "ann"]).await;
     assert!(done.contains("is not heard on bench any more"), "{done}");
+    assert!(done.contains("once in ten minutes"), "{done}");
     let again = place.refused(&["pair", "revoke", "bench", "ann"]).await;
     assert!(again.contains("nobody of that id"), "{again}");
     place.says("ann", "still there?");
@@ -176,6 +177,52 @@ async fn somebody_is_let_in_while_no_gateway_runs_and_told_when_one_does() {
     assert!(place.told("ann", 3).await[2].contains("good morning"));
     let json = place.done(&["audit", "--json"]).await;
     assert!(json.contains("bench:ann") && !json.contains(&given), "{json}");
+}
+
+#[tokio::test]
+async fn a_lockout_names_its_ways_out_and_is_cleared() {
+    let place = Place::new().await;
+    for _ in 0..4 {
+        place.refused(&["pair", "approve", "bench", "AAAAAAAA"]).await;
+    }
+    let locked = place.refused(&["pair", "approve", "bench", "AAAAAAAA"]).await;
+    assert!(locked.contains("`talaria pair clear ACCOUNT`"), "{locked}");
+    let list = place.done(&["pair", "list"]).await;
+    assert!(list.contains("locked until") && list.contains("`talaria pair clear bench`"), "{list}");
+    let issued = place.done(&["pair", "issue", "bench"]).await;
+    assert!(issued.contains("is let in and heard in direct chats"), "{issued}");
+    let cleared = place.done(&["pair", "clear", "bench"]).await;
+    assert!(
+        cleared.contains("One request or code is void, and pairing is not locked"),
+        "{cleared}"
+    );
+    let again = place.done(&["pair", "clear", "bench"]).await;
+    assert!(again.contains("No request or code is open, and pairing is not locked"), "{again}");
+    assert!(!place.done(&["pair", "list"]).await.contains("locked"));
+    let record = place.done(&["audit"]).await;
+    assert!(record.contains("one request or code; the lockout is over"), "{record}");
+}
+
+#[tokio::test]
+async fn what_the_record_is_asked_for_wrongly_is_said() {
+    let place = Place::new().await;
+    let nothing = place.done(&["audit", "--since", "1h"]).await;
+    assert_eq!(nothing.trim(), "Nothing is recorded.");
+    place.done(&["pair", "issue", "bench"]).await;
+    let later = place.done(&["audit", "--since", "0s"]).await;
+    assert!(later.starts_with("Nothing is recorded since 20"), "{later}");
+    assert!(!place.done(&["audit", "--since", "1h"]).await.contains("Nothing is recorded"));
+    let verified = place.done(&["audit", "--verify"]).await;
+    let mark = verified.split("Mark: ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+    let short = &mark[..mark.len() - 1];
+    for wrong in ["nonsense", "1", "1:", ":abc", short, &mark.replace(':', " ")] {
+        let refused = place.refused(&["audit", "--verify", "--seen", wrong]).await;
+        assert!(refused.contains("is not a mark"), "{wrong}: {refused}");
+        assert!(refused.contains("`talaria audit --verify` prints"), "{wrong}: {refused}");
+        assert!(!refused.contains("not as it was written"), "{wrong}: {refused}");
+    }
+    let lost = place.refused(&["audit", "--verify", "--seen", &mark.replacen('1', "7", 1)]).await;
+    assert!(lost.contains("is not there") && lost.contains("compare it with a backup"), "{lost}");
 }
 
 #[tokio::test]

@@ -58,7 +58,8 @@ fn who_is_approved_at_the_desk_is_heard_with_the_next_message_and_that_is_record
 
         let revoke = Decision::Revoke(SenderId::literal("ann"));
         let decided = desk.decide(&main_account(), revoke).await.expect("puts out");
-        let told = "`ann` is not heard on `main` any more, unless a list names them.";
+        let told = "`ann` is not heard on `main` any more, unless a list names them. A stranger is answered once in \
+                    ten minutes at most: who asked lately waits for another code.";
         assert_eq!(decided.told, told);
         life.vendor.say("ann", "ann", "and now?");
         life.quiet().await;
@@ -88,7 +89,14 @@ fn a_code_that_is_made_at_the_desk_lets_in_who_says_it() {
         life.vendor.say("ben", "ben", &code);
         assert_eq!(life.texts("ben", 1).await[0], "Paired! You are let in; say what you need.");
         let cleared = desk.decide(&main_account(), Decision::Clear).await.expect("clears");
-        assert_eq!(cleared.told, "There was nothing to forget.");
+        assert_eq!(cleared.told, "No request or code is open, and pairing is not locked.");
+        code_for(life, "ann").await;
+        let cleared = desk.decide(&main_account(), Decision::Clear).await.expect("clears");
+        assert_eq!(
+            cleared.told,
+            "One request or code is void, and pairing is not locked. A stranger is answered once in ten minutes \
+             at most: who asked lately waits for another code."
+        );
     });
 }
 
@@ -103,15 +111,16 @@ fn wrong_codes_lock_the_desk_like_any_other_way_to_approve() {
         let no_code =
             DeskError::Refused("That is no code: a code has 8 letters and digits.".to_owned());
         assert_eq!(decide("hello").await, Err(no_code));
-        for left in (1..5).rev() {
+        for left in ["4 more wrong ones", "3 more wrong ones", "2 more wrong ones", "one more wrong one"] {
             let told = format!(
-                "No open request has that code; {left} more wrong ones and the account is locked \
-                 for an hour."
+                "No open request has that code; {left} and the account is locked for an hour."
             );
             assert_eq!(decide("WRXNG234").await, Err(DeskError::Refused(told)));
         }
         let locked = Err(DeskError::Refused(
-            "Too many wrong codes: pairing is locked until the hour is over.".to_owned(),
+            "Too many wrong codes: pairing is locked until the hour is over; `talaria pair clear ACCOUNT` or \
+             `/pair clear` ends that, and a code that you make and hand on works all the same."
+                .to_owned(),
         ));
         assert_eq!(decide("WRXNG234").await, locked);
         assert_eq!(decide(&code).await, locked, "not even the right one");

@@ -624,7 +624,10 @@ fn an_administrator_hands_a_code_on_and_whoever_says_it_is_let_in() {
         assert!(life.texts("other", 1).await[0].contains("pairing code is"), "it is used up");
         life.vendor.say("alice", "desk", "/pair list");
         let list = &life.texts("desk", 2).await[1];
-        assert!(list.contains("`ben` asks") && list.contains("`ann` is let in"), "{list}");
+        assert!(
+            list.contains("`ben` asks") && list.contains("`ann` is heard in direct chats"),
+            "{list}"
+        );
         assert!(!list.contains(&handed_on), "{list}");
         let asked = code(&life.vendor.texts("other"));
         life.vendor.say("alice", "desk", &format!("/pair approve {asked}"));
@@ -973,6 +976,28 @@ fn what_became_of_who_asks_is_told() {
 }
 
 #[test]
+fn whoever_is_met_with_silence_is_told_of_with_the_reason() {
+    pairing().live(async |life| {
+        let wish = PairWish::Issue(Reach::Direct);
+        life.gateway.pair(&account(), &wish, "operator").await.expect("makes a code");
+        for _ in 0..5 {
+            life.vendor.say("eve", "eve", "AAAAAAAA");
+            life.quiet().await;
+        }
+        let said = life.vendor.say("eve", "eve", "AAAAAAAA");
+        life.quiet().await;
+        assert_eq!(came(life, &said), ["is locked out"], "she said too many wrong codes");
+        for _ in 0..5 {
+            approve(life, "AAAAAAAA", Reach::Direct).await.expect_err("no request has it");
+        }
+        let said = life.vendor.say("ann", "ann", "hi");
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("ann"), [""; 0]);
+        assert_eq!(came(life, &said), ["is locked out"], "she has never written before");
+    });
+}
+
+#[test]
 fn what_a_stranger_is_told_is_found_by_what_they_said() {
     pairing().live(async |life| {
         let said = life.vendor.say("ann", "ann", "hello");
@@ -1010,8 +1035,34 @@ fn requests_and_codes_that_are_cleared_are_recorded_where_there_are_any() {
             let rows: Vec<_> = rows.into_iter().map(|row| row.audited).collect();
             let [row] = &rows[..] else { panic!("{rows:?}") };
             assert_eq!((row.actor.as_str(), row.deed), ("operator", AuditDeed::CodesCleared));
-            assert_eq!((row.subject.as_str(), row.detail.as_str()), (MAIN, "1 requests and codes"));
+            assert_eq!((row.subject.as_str(), row.detail.as_str()), (MAIN, "one request or code"));
         }
+    });
+}
+
+#[test]
+fn clearing_ends_a_lockout_and_that_is_recorded() {
+    pairing().live(async |life| {
+        for _ in 0..5 {
+            approve(life, "AAAAAAAA", Reach::Direct).await.expect_err("no request has it");
+        }
+        life.vendor.say("ann", "ann", "hello");
+        life.quiet().await;
+        assert_eq!(life.vendor.texts("ann"), [""; 0]);
+        for _ in 0..2 {
+            let done = life.gateway.pair(&account(), &PairWish::Clear, "operator").await;
+            assert_eq!(done, Ok(Paired::Cleared(0)));
+        }
+        let rows = life.disk.audited(0, 10).await.expect("reads");
+        let rows: Vec<_> =
+            rows.iter().map(|row| (row.audited.deed, row.audited.detail.as_str())).collect();
+        let expected = [
+            (AuditDeed::LockedOut, "too many mistyped codes"),
+            (AuditDeed::CodesCleared, "nothing was open; the lockout is over"),
+        ];
+        assert_eq!(rows, expected);
+        life.vendor.say("ann", "ann", "hello again");
+        code(&life.texts("ann", 1).await);
     });
 }
 

@@ -111,7 +111,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         command: Command::Pair,
         name: "pair",
-        arguments: "[approve CODE|list|revoke ID|clear]",
+        arguments: "[approve CODE|list|revoke ID|clear] [everywhere]",
         category: Gateway,
         who: Admin,
         help: "let somebody in: a code to hand on, or approve the one they were given",

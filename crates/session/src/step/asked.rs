@@ -6,7 +6,8 @@ use talaria_model::{About, Seq};
 
 use super::Step;
 use crate::Closed;
-use crate::event::{Effect, Request, Told};
+use crate::access::Reach;
+use crate::event::{Effect, PairWish, Request, Told};
 use crate::session::{Asked, Waiting};
 
 /// How many requests may be open at once.
@@ -56,6 +57,10 @@ impl Step<'_> {
             }
             (Told::Text(text), request) if is_own(request) => self.whisper(&asked.from, text),
             (Told::Text(text), _) => self.notice(text),
+            (Told::Code { text, code }, Request::Pair { wish: PairWish::Issue(reach), .. }) => {
+                let text = format!("{text} Whoever says it is heard {}.", heard(*reach));
+                self.confide(&asked.from, text, &code);
+            }
             (Told::Code { text, code }, _) => self.confide(&asked.from, text, &code),
             (Told::Model(name), _) => {
                 self.notice(format!("`{name}` answers here from now on."));
@@ -145,6 +150,14 @@ impl Step<'_> {
         for asked in forgotten {
             self.close(asked.seq, Closed::Ignored(why));
         }
+    }
+}
+
+/// Where somebody is heard who says a code.
+const fn heard(reach: Reach) -> &'static str {
+    match reach {
+        Reach::Direct => "in direct chats only",
+        Reach::Everywhere => "everywhere",
     }
 }
 

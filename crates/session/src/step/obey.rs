@@ -1,6 +1,6 @@
 //! Commands.
 
-use talaria_model::{Because, Effort, Sender, Task, WITHHELD, Word};
+use talaria_model::{Because, ChatKind, Effort, Sender, SenderKind, Task, WITHHELD, Word};
 
 use super::question::Says;
 use super::say::{LONGEST_TITLE, shortened};
@@ -455,14 +455,30 @@ impl Step<'_> {
             false => " and not an administrator".to_owned(),
         };
         let why = self.by.rule.reason();
-        let (account, kind) = (&said.to.account, said.to.chat.kind.as_str());
+        let at_most = match said.from.kind {
+            SenderKind::Person => "",
+            SenderKind::Bot => ", and a program is a guest at most",
+            SenderKind::Chat => ", and whoever speaks in the name of a chat is a guest at most",
+        };
+        let (account, kind) = (&said.to.account, called(said.to.chat.kind));
         let person = self.by.person.as_ref();
         let person = person.map(|person| format!(" I know you as {person}.")).unwrap_or_default();
         format!(
-            "You are `{}`{name} on `{account}`, in a {kind}.{person} You are {footing}{tier} here: \
-             {why}. `/help` lists what you may do.",
+            "You are `{}`{name} on `{account}`, in {kind}.{person} You are {footing}{tier} here: \
+             {why}{at_most}. `/help` lists what you may do.",
             said.from.id
         )
+    }
+}
+
+/// What people call a kind of chat.
+const fn called(kind: ChatKind) -> &'static str {
+    match kind {
+        ChatKind::Dm => "a direct chat",
+        ChatKind::Group => "a group",
+        ChatKind::Channel => "a channel",
+        ChatKind::Thread => "a thread",
+        ChatKind::Forum => "a forum",
     }
 }
 
@@ -532,11 +548,12 @@ fn pairing_usage(surface: Surface) -> &'static str {
     match surface {
         Surface::Own => {
             "Say on which account: `/pair ACCOUNT` for a code to hand on, `/pair approve ACCOUNT CODE`, \
-             `/pair list ACCOUNT`, `/pair revoke ACCOUNT ID` or `/pair clear ACCOUNT`."
+             `/pair list ACCOUNT`, `/pair revoke ACCOUNT ID` or `/pair clear ACCOUNT`. Say `everywhere` at \
+             the end for somebody to be heard in groups, too."
         }
         Surface::Platform => {
             "Say `/pair` for a code to hand on, `/pair approve CODE`, `/pair list`, `/pair revoke ID` or \
-             `/pair clear`."
+             `/pair clear`. Say `everywhere` at the end for somebody to be heard in groups, too."
         }
     }
 }

@@ -220,7 +220,11 @@ fn whose_yes_counts_is_looked_at_when_it_arrives() {
                 assert_eq!(told(&effects).is_some(), may, "{about}");
                 if !may {
                     assert!(matches!(talk.session.phase, Phase::Asking { .. }), "{about}");
-                    assert_eq!(posted(&effects), ["That is not yours to approve."], "{about}");
+                    let told = match verdict {
+                        "deny" => "That is not yours to deny.",
+                        _ => "That is not yours to approve.",
+                    };
+                    assert_eq!(posted(&effects), [told], "{about}");
                     assert!(talk.session.approved.is_empty(), "{about}");
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use talaria_model::{ChatKind, Effort, Privacy, SenderId, Seq, WITHHELD};
+use talaria_model::{ChatKind, Effort, Privacy, SenderId, SenderKind, Seq, WITHHELD};
 
 use super::{Talk, check, posted, printed, quiet, rules_with, said};
 use crate::{
@@ -281,14 +281,60 @@ fn who_is_let_in_is_asked_of_the_gateway_by_who_may_decide_it() {
         assert_eq!(asked(named(), line), expected, "{line}");
     }
     for wrong in ["alice: /pair approve", "alice: /pair revoke", "alice: /pair somebody"] {
-        assert!(asked(named(), wrong).starts_with("Say `/pair`"), "{wrong}");
+        let usage = asked(named(), wrong);
+        assert!(usage.starts_with("Say `/pair`") && usage.contains("`everywhere`"), "{wrong}");
     }
     assert!(asked(named(), "bob: /pair").contains("for administrators"));
     assert_eq!(asked(own(), "alice: /pair bot"), r#"Some("bot") Issue(Direct)"#);
     assert_eq!(asked(own(), "alice: /pair list bot"), r#"Some("bot") List"#);
-    assert!(asked(own(), "alice: /pair").starts_with("Say on which account"));
+    let usage = asked(own(), "alice: /pair");
+    assert!(usage.starts_with("Say on which account") && usage.contains("`everywhere`"), "{usage}");
     let group = Talk::among(ChatKind::Group, quiet()).on(Access::own());
     assert!(asked(group, "alice: /pair bot").contains("read along"));
+}
+
+#[test]
+fn a_code_is_told_with_where_it_lets_people_in() {
+    for (line, expected) in
+        [("alice: /pair", "in direct chats only."), ("alice: /pair everywhere", "everywhere.")]
+    {
+        let mut talk = named();
+        talk.line(line);
+        let told = posted(&talk.line("told 1: code ABCD2345")).remove(0);
+        assert!(told.ends_with(&format!("Whoever says it is heard {expected}")), "{line}: {told}");
+    }
+}
+
+#[test]
+fn whoever_is_a_guest_at_most_is_told_so() {
+    for (kind, why) in [
+        (SenderKind::Person, ": the sender is on the account's allow list. `/help`"),
+        (SenderKind::Bot, " allow list, and a program is a guest at most. `/help`"),
+        (
+            SenderKind::Chat,
+            " allow list, and whoever speaks in the name of a chat is a guest at most. `/help`",
+        ),
+    ] {
+        let mut talk = Talk::new(quiet()).on(Access::only([SenderId::literal("alice")]));
+        let mut asks = said("alice", "/whoami");
+        asks.from.kind = kind;
+        let told = posted(&talk.arrive(asks)).remove(0);
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn people_are_told_in_which_kind_of_chat_they_are() {
+    for (kind, expected) in [
+        (ChatKind::Dm, "in a direct chat"),
+        (ChatKind::Group, "in a group"),
+        (ChatKind::Channel, "in a channel"),
+        (ChatKind::Thread, "in a thread"),
+        (ChatKind::Forum, "in a forum"),
+    ] {
+        let told = posted(&Talk::among(kind, quiet()).line("alice: /whoami")).remove(0);
+        assert!(told.contains(&format!(" on `web`, {expected}. ")), "{told}");
+    }
 }
 
 #[test]
@@ -296,7 +342,10 @@ fn a_code_is_told_and_not_recorded() {
     let mut talk = named();
     talk.line("alice: /pair");
     let effects = talk.line("told 1: code ABCD2345");
-    assert_eq!(posted(&effects), ["Pairing code: `ABCD2345`."]);
+    assert_eq!(
+        posted(&effects),
+        ["Pairing code: `ABCD2345`. Whoever says it is heard in direct chats only."]
+    );
     let privacy = effects.iter().find_map(|effect| match effect {
         Effect::Post(outbound) => Some(outbound.act.privacy()),
         _ => None,
