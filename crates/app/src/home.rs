@@ -132,6 +132,9 @@ impl Home {
 
     /// Makes the folder, for nobody but this user.
     pub(crate) fn prepare(&self) -> Result<(), Halt> {
+        if let Some(obstacle) = self.obstacle() {
+            return Err(Halt::new(Exit::Misused, obstacle).hint(ELSEWHERE));
+        }
         let cannot = |error: io::Error| {
             Halt::failed(format_args!("cannot use {} as home: {error}", self.path.display()))
                 .hint("set TALARIA_HOME to a folder that you can write to")
@@ -158,6 +161,17 @@ impl Home {
         self.try_writing().map_err(cannot)
     }
 
+    /// Says what stands where the home is to be, or a folder above it, and is no folder. A link to nowhere is
+    /// not told: what it leads to may be mounted later.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let mut above = self.path.ancestors();
+        let (path, found) = above.find_map(|path| Some((path, fs::metadata(path).ok()?)))?;
+        (!found.is_dir()).then(|| {
+            let home = self.path.display();
+            format!("cannot use {home} as home: {} is not a folder", path.display())
+        })
+    }
+
     /// Refuses a home in which something that we write to is somebody's link to elsewhere, or is open to
     /// others: who could read it may have, and whoever runs this has to know. Says whether anything is there.
     fn look_at_state(&self) -> Result<bool, Halt> {
@@ -166,9 +180,7 @@ impl Home {
             let Ok(found) = fs::symlink_metadata(&path) else { continue };
             is_there = true;
             if found.is_symlink() {
-                return Err(Halt::failed(format_args!("{} is a link", path.display())).hint(
-                    "put what it leads to in its place; to keep everything elsewhere, set TALARIA_HOME",
-                ));
+                return Err(Halt::new(Exit::Misused, is_a_link(&path)).hint(IN_ITS_PLACE));
             }
             if let Some(how) = open_to(&path) {
                 return Err(is_open(&path, &how));
@@ -208,6 +220,7 @@ impl Home {
             .create(true)
             .truncate(false)
             .private()
+            .no_link()
             .open(&path)
             .map_err(cannot)?;
         match file.try_lock() {
@@ -235,8 +248,19 @@ impl Home {
     }
 }
 
+/// What to do about a home that cannot be one.
+pub(crate) const ELSEWHERE: &str = "set TALARIA_HOME to a folder of your own";
+
+/// What to do about a link to something that we write to.
+pub(crate) const IN_ITS_PLACE: &str =
+    "put what it leads to in its place; to keep everything elsewhere, set TALARIA_HOME";
+
+pub(crate) fn is_a_link(path: &Path) -> String {
+    format!("{} is a link", path.display())
+}
+
 /// The mode of something for nobody but this user.
-fn private_mode(path: &Path) -> Mode {
+pub(crate) fn private_mode(path: &Path) -> Mode {
     fs::symlink_metadata(path).map_or(Mode::PRIVATE, |found| Mode::of(&found).for_us())
 }
 
@@ -295,6 +319,34 @@ mod tests {
     }
 
     #[test]
+    fn a_home_that_is_no_folder_is_refused_for_good_and_a_link_to_nowhere_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "").unwrap();
+        symlink(folder.path().join("elsewhere"), &link).unwrap();
+        for path in [file.clone(), file.join("below/it")] {
+            let halt = Home::at(&path).prepare().unwrap_err();
+            let told = [path, file.clone()].map(|path| path.display().to_string());
+            assert!(told.iter().all(|path| halt.explained().contains(path)), "{halt}");
+            assert_eq!(halt.of_a_gateway().exit, Exit::Unmendable);
+        }
+        let halt = Home::at(&link).prepare().unwrap_err();
+        assert_eq!(halt.of_a_gateway().exit, Exit::Failed);
+        assert_eq!(Home::at(&folder.path().join("not/there")).obstacle(), None);
+    }
+
+    #[test]
+    fn a_lock_that_is_a_link_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        let words = folder.path().join("words");
+        fs::write(&words, "somebody's").unwrap();
+        symlink(&words, folder.path().join("gateway.lock")).unwrap();
+        assert!(home.lock().is_err());
+        assert_eq!(fs::read_to_string(words).unwrap(), "somebody's");
+    }
+
+    #[test]
     fn state_that_is_a_link_or_open_to_others_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home { path: folder.path().join("home") };
@@ -343,8 +395,9 @@ mod tests {
             let _ = fs::remove_file(&path);
             let _ = fs::remove_dir(&path);
             symlink(folder.path().join("elsewhere"), &path).unwrap();
-            let halt = home.prepare().unwrap_err().to_string();
-            assert!(halt.contains(&format!("{name} is a link")), "{halt}");
+            let halt = home.prepare().unwrap_err();
+            assert!(halt.explained().contains(&format!("{name} is a link")), "{halt}");
+            assert_eq!(halt.of_a_gateway().exit, Exit::Unmendable, "{name}");
             fs::remove_file(&path).unwrap();
         }
         home.prepare().unwrap();

@@ -16,6 +16,7 @@ use talaria_model::AccountId;
 use talaria_providers::{Http, Switchboard};
 use talaria_store::Store;
 use talaria_store_sqlite::{OpenError, SqliteStore};
+use tokio::net::TcpListener;
 
 use crate::boot::Boot;
 use crate::desk::{Desk, LAST_WORDS, Restarts, State};
@@ -67,7 +68,7 @@ pub(crate) fn misconfigured(problems: &[Finding]) -> Halt {
 }
 
 /// Where to go from what is wrong: to the setting, or else to the line.
-fn remedy(problems: &[Finding]) -> String {
+pub(crate) fn remedy(problems: &[Finding]) -> String {
     if let Some(path) = problems.iter().find_map(|finding| finding.path.as_deref()) {
         let setting = path.split('[').next().unwrap_or(path);
         return format!("`talaria config explain {setting}` tells what it takes");
@@ -109,6 +110,28 @@ pub(crate) fn store(home: &Home) -> Result<Arc<dyn Store>, Halt> {
 /// Whether the store of a home can be opened, as far as that can be seen while somebody else has it.
 pub(crate) fn openable(home: &Home) -> Result<(), Halt> {
     talaria_store_sqlite::rehearse(home.path()).map_err(unopened)
+}
+
+/// Whether a start would come past what keeps most of them on a home that is as it should be, as far as that
+/// can be seen without starting anything.
+pub(crate) async fn rehearse(home: &Home, loaded: &Loaded) -> Result<(), Halt> {
+    startable(loaded)?;
+    let config = loaded.config();
+    // Whether a model that was chosen exists is known without asking it.
+    if config.model.is_some() {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let models = Http::by(config.network.proxy.clone());
+        let chosen = model::choice(loaded, &models, &clock).await;
+        chosen.map_err(|finding| misconfigured(&[*finding]))?;
+    }
+    openable(home)?;
+    // Its doors, which are closed again at once.
+    let listen = config.http.listen;
+    let cannot = |error| Halt::failed(format_args!("cannot listen on {listen}: {error}"));
+    drop(TcpListener::bind(listen).await.map_err(cannot)?);
+    Homes::open(home.homes()).map_err(Halt::failed)?;
+    PausedAccounts::open(home)?;
+    Ok(())
 }
 
 fn unopened(error: OpenError) -> Halt {

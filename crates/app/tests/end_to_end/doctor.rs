@@ -1,7 +1,7 @@
 //! `talaria doctor` with the real binary: what is wrong is found, named and mended.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
 use talaria_testkit::{Home, Launch, VendorSettings, within};
@@ -71,7 +71,8 @@ async fn how_the_last_gateway_ended_is_told_and_whether_the_next_can_open_its_st
     told(&output, "PROBLEM  gateway: none is running; the last one could not start");
     fs::remove_file(home.file("state.db")).unwrap();
     let (ended, output) = doctor().await;
-    assert_eq!(ended.code(), Some(1), "nobody has started it since: {output}");
+    assert_eq!(ended.code(), Some(0), "it is not in the way any more: {output}");
+    told(&output, "warning  gateway: none is running; the last start failed at ");
 
     let mut process = Launch::new(binary()).start(home.path()).unwrap();
     within(HANGS, "ready", process.ready()).await.unwrap();
@@ -88,6 +89,114 @@ async fn how_the_last_gateway_ended_is_told_and_whether_the_next_can_open_its_st
     let (ended, output) = doctor().await;
     assert_eq!(ended.code(), Some(0), "{output}");
     told(&output, "ok       gateway: none is running; the last one ended");
+}
+
+/// What is mended is mended before anything else is looked at, so that the report is true when it is read.
+#[tokio::test]
+async fn what_kept_the_last_gateway_from_starting_is_no_problem_once_it_is_mended() {
+    let home = Home::empty().unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    home.write("config.yaml", "model: demo\n").unwrap();
+    home.write(".env", "SOME_API_KEY=abc\n").unwrap();
+    let open =
+        || fs::set_permissions(home.file(".env"), fs::Permissions::from_mode(0o644)).unwrap();
+    let doctor =
+        async |more: &[&str]| run(home.path(), &[&["doctor", "--offline"], more].concat()).await;
+    let told = |output: &str, words: &str| assert!(output.contains(words), "{words}: {output}");
+
+    open();
+    let (ended, output) = run(home.path(), &["run"]).await;
+    assert_eq!(ended.code(), Some(78), "{output}");
+    let (ended, output) = doctor(&[]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    told(&output, "PROBLEM  gateway: none is running; the last one could not start");
+    told(&output, "PROBLEM  configuration: .env: holds secrets");
+    let close = format!("chmod 600 {}", home.file(".env").display());
+    told(&output, &format!("→ run `{close}`, or `talaria doctor --fix`"));
+    assert!(!output.contains("config explain"), "{output}");
+    assert_eq!(mode(&home, ".env"), 0o644, "it only looks");
+
+    let (ended, output) = doctor(&["--fix"]).await;
+    assert_eq!(ended.code(), Some(0), "{output}");
+    assert_eq!(mode(&home, ".env"), 0o600);
+    told(&output, "mended   home: ");
+    told(&output, "ok       configuration: it is right");
+    told(&output, "warning  gateway: none is running; the last start failed at ");
+    told(&output, "what it named looks right now");
+    assert!(!output.contains("PROBLEM"), "{output}");
+    for more in [&[][..], &["--fix"]] {
+        let (ended, output) = doctor(more).await;
+        assert_eq!(ended.code(), Some(0), "{output}");
+        told(&output, "what it named looks right now");
+        assert!(!output.contains("PROBLEM") && !output.contains("mended"), "{output}");
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_would_fail_again_stays_a_problem() {
+    let home = Home::empty().unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let somebody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = somebody.local_addr().unwrap();
+    home.write("config.yaml", "model: demo\n").unwrap();
+    let with_that_port = async |arguments: &[&str]| {
+        let launch =
+            Launch::new(binary()).environment("TALARIA_HTTP__LISTEN", &address.to_string());
+        let mut process = launch.arguments(arguments).start(home.path()).unwrap();
+        let ended = within(HANGS, arguments.join(" "), process.ended()).await.unwrap();
+        (ended, process.drained().await)
+    };
+    let doctor = async || run(home.path(), &["doctor", "--offline", "--fix"]).await;
+    let (ended, output) = with_that_port(&["run"]).await;
+    assert_eq!(ended.code(), Some(1), "whoever has the port may let go of it: {output}");
+    let (ended, output) = with_that_port(&["doctor", "--offline", "--fix"]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    assert!(output.contains("PROBLEM  gateway: none is running; the last one could"), "{output}");
+    assert!(output.contains("it would fail again: cannot listen on 127.0.0.1:"), "{output}");
+    let (ended, output) = doctor().await;
+    assert_eq!(ended.code(), Some(0), "with a port that is free: {output}");
+
+    home.write("config.yaml", "model: demo\nagent: {max_steps: many}\n").unwrap();
+    let (ended, output) = run(home.path(), &["run"]).await;
+    assert_eq!(ended.code(), Some(78), "{output}");
+    let (ended, output) = doctor().await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+    assert!(output.contains("PROBLEM  gateway: none is running; the last one could"), "{output}");
+    assert!(output.contains("→ `talaria config explain agent.max_steps`"), "{output}");
+}
+
+/// SQLite follows links, and makes files beside what they lead to.
+#[tokio::test]
+async fn a_store_that_is_a_link_is_named_and_not_opened() {
+    let (home, elsewhere) = (Home::empty().unwrap(), Home::empty().unwrap());
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    home.write("config.yaml", "model: demo\n").unwrap();
+    let mut process = Launch::new(binary()).start(home.path()).unwrap();
+    within(HANGS, "ready", process.ready()).await.unwrap();
+    process.terminate().unwrap();
+    within(HANGS, "the end", process.ended()).await.unwrap();
+    fs::rename(home.file("state.db"), elsewhere.file("other.db")).unwrap();
+    symlink(elsewhere.file("other.db"), home.file("state.db")).unwrap();
+    elsewhere.write("words", "somebody's").unwrap();
+    fs::remove_file(home.file("gateway.lock")).unwrap();
+    symlink(elsewhere.file("words"), home.file("gateway.lock")).unwrap();
+    for arguments in [&["doctor", "--offline"][..], &["doctor", "--offline", "--fix"]] {
+        let (ended, output) = run(home.path(), arguments).await;
+        assert_eq!(ended.code(), Some(1), "{output}");
+        let path = home.file("state.db");
+        assert!(output.contains(&format!("{} is a link", path.display())), "{output}");
+        assert!(!output.contains("it can be opened"), "{output}");
+    }
+    let (ended, output) = run(home.path(), &["run"]).await;
+    assert_eq!(ended.code(), Some(78), "a restart finds the same link: {output}");
+    assert!(output.contains("state.db is a link"), "{output}");
+    let mut there: Vec<_> = fs::read_dir(elsewhere.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    there.sort();
+    assert_eq!(there, ["other.db", "words"], "nothing is left beside what a link leads to");
+    assert_eq!(fs::read_to_string(elsewhere.file("words")).unwrap(), "somebody's");
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ async fn a_home_that_cannot_be_made_is_named() {
     home.write("file", "").unwrap();
     let below = home.file("file").join("home");
     let (ended, output) = run(&below, &["run"]).await;
-    assert_eq!(ended.code(), Some(1), "{output}");
+    assert_eq!(ended.code(), Some(78), "{output}");
     assert!(output.contains("file/home"), "{output}");
     assert!(output.contains("TALARIA_HOME"), "{output}");
 }

@@ -173,6 +173,27 @@ async fn a_wrong_configuration_replaces_nobody_and_is_not_tried_again() {
     assert_eq!(ended.code(), Some(2), "{output}");
 }
 
+/// A file does not become a folder by itself; what a link leads to may be mounted later.
+#[tokio::test]
+async fn a_home_that_is_no_folder_is_not_tried_again_and_nobody_touches_it() {
+    let place = Home::empty().unwrap();
+    place.write("notes", "mine").unwrap();
+    for name in ["notes", "notes/below"] {
+        let home = place.file(name);
+        let (ended, output) = run(&home, &["run"]).await;
+        assert_eq!(ended.code(), Some(78), "{output}");
+        assert!(output.contains("notes is not a folder"), "{output}");
+        let (ended, output) = run(&home, &["doctor", "--offline", "--fix"]).await;
+        assert_eq!(ended.code(), Some(1), "{output}");
+        assert!(output.contains("PROBLEM  home: "), "{output}");
+        assert!(output.contains("notes is not a folder"), "{output}");
+    }
+    assert_eq!(std::fs::read_to_string(place.file("notes")).unwrap(), "mine");
+    std::os::unix::fs::symlink(place.file("not mounted"), place.file("link")).unwrap();
+    let (ended, output) = run(&place.file("link"), &["run"]).await;
+    assert_eq!(ended.code(), Some(1), "{output}");
+}
+
 #[tokio::test]
 async fn a_store_of_a_newer_version_keeps_the_gateway_that_can_use_it() {
     let mut rig = Rig::new(VendorSettings::default(), &[]).await;
@@ -279,8 +300,9 @@ async fn a_service_that_is_started_again_and_again_waits_until_it_has_ended_well
 
 #[tokio::test]
 async fn a_service_whose_starts_cannot_be_counted_waits_and_can_be_ended_meanwhile() {
-    let no_folder = Home::empty().unwrap();
-    no_folder.write("file", "").unwrap();
+    let place = Home::empty().unwrap();
+    let link = place.file("link");
+    std::os::unix::fs::symlink(place.file("not mounted"), &link).unwrap();
     let uncountable = Home::empty().unwrap();
     let counter = uncountable.file(".gateway-starts.json");
     std::fs::create_dir(&counter).unwrap();
@@ -289,7 +311,7 @@ async fn a_service_whose_starts_cannot_be_counted_waits_and_can_be_ended_meanwhi
         std::fs::set_permissions(folder, private.clone()).unwrap();
     }
     for (home, word) in [
-        (no_folder.file("file/home"), "it cannot start, and waits for 10 s"),
+        (link, "it cannot start, and waits for 10 s"),
         (uncountable.path().to_owned(), "starts cannot be counted; it waits"),
     ] {
         let mut service = as_service().start(&home).unwrap();

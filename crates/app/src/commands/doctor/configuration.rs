@@ -2,9 +2,10 @@
 
 use talaria_admin::api::{Status, WaitingChange};
 use talaria_config::{Loaded, Sources};
+use talaria_machine::{close_command, open_to};
 
 use super::Finding;
-use crate::home::Home;
+use crate::home::{Home, private_mode};
 use crate::{programs, start};
 
 const ABOUT: &str = "configuration";
@@ -15,8 +16,9 @@ pub(super) fn look(
     status: Option<&Status>,
     findings: &mut Vec<Finding>,
 ) -> Option<Loaded> {
-    let read = Sources::read(home.path(), std::env::vars_os())
-        .and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL));
+    let sources = Sources::read(home.path(), std::env::vars_os());
+    let about_files = if sources.is_ok() { closing } else { |_: &_, _: &_| None };
+    let read = sources.and_then(|sources| talaria_config::load(sources, talaria_platforms::ALL));
     let (wrong, odd) = match &read {
         Ok(loaded) => (programs::problems(loaded), start::warnings(loaded)),
         Err(problems) => {
@@ -27,17 +29,29 @@ pub(super) fn look(
     let said = match wrong.is_empty() {
         true => vec![right(status, odd.is_empty())],
         false => {
-            let hint = format!(
-                "correct it; `talaria config explain SETTING` tells what a setting takes{}",
-                if status.is_some() { ". The gateway goes on with an older one" } else { "" }
-            );
-            wrong.iter().map(|wrong| Some(Finding::problem(ABOUT, wrong).hint(&hint))).collect()
+            let meanwhile =
+                if status.is_some() { ". The gateway goes on with an older one" } else { "" };
+            let found = |wrong: &talaria_config::Finding| {
+                let what = about_files(home, wrong)
+                    .unwrap_or_else(|| start::remedy(std::slice::from_ref(wrong)));
+                Some(Finding::problem(ABOUT, wrong).hint(format_args!("{what}{meanwhile}")))
+            };
+            wrong.iter().map(found).collect()
         }
     };
     findings.extend(said.into_iter().flatten());
     findings.extend(odd.iter().map(|odd| Finding::warning(ABOUT, odd)));
     findings.extend(status.and_then(waiting));
     read.ok()
+}
+
+/// How a file is closed that can be read and is refused as a whole, because others can get at it.
+fn closing(home: &Home, wrong: &talaria_config::Finding) -> Option<String> {
+    let file = wrong.place.as_ref().filter(|place| place.line.is_none() && wrong.path.is_none())?;
+    let path = home.path().join(&file.file);
+    open_to(&path)?;
+    let command = close_command(&path, private_mode(&path));
+    Some(format!("run `{command}`, or `talaria doctor --fix`"))
 }
 
 /// What is said of files that are right as they are read here.

@@ -4,9 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use talaria_admin::api::Status;
 use talaria_machine::{Mode, Room, belongs_to_us, door, open_to};
 
-use super::{Finding, Patient, Remedy};
+use super::{Finding, Remedy};
+use crate::home::{ELSEWHERE, Home, IN_ITS_PLACE, is_a_link};
 use crate::locks::Locks;
 
 /// How much room there should be, in bytes.
@@ -15,8 +17,11 @@ const ROOM: u64 = 500_000_000;
 /// How much of the room there should be, in parts of a hundred.
 const PART: u64 = 3;
 
-pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
-    let home = patient.home.path();
+pub(super) fn look(folder: &Home, status: Option<&Status>) -> Vec<Finding> {
+    let home = folder.path();
+    if let Some(obstacle) = folder.obstacle() {
+        return vec![Finding::problem("home", obstacle).hint(ELSEWHERE)];
+    }
     match fs::metadata(home) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -31,7 +36,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
                     "home",
                     format_args!("{} cannot be read: {error}", home.display()),
                 )
-                .hint("set TALARIA_HOME to a folder of your own"),
+                .hint(ELSEWHERE),
             ];
         }
     }
@@ -43,9 +48,9 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
                 .hint("run talaria as that user, or set TALARIA_HOME to a folder of your own"),
         );
     }
-    findings.extend(open_to_others(patient));
-    findings.extend(links(patient));
-    findings.extend(left_behind(patient));
+    findings.extend(open_to_others(folder));
+    findings.extend(links(folder));
+    findings.extend(left_behind(folder, status));
     findings.extend(locks());
     findings.extend(room(home));
     if findings.is_empty() {
@@ -55,42 +60,36 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Finding> {
 }
 
 /// What others could read. What is in a folder that is closed to them is closed as well.
-fn open_to_others(patient: &Patient<'_>) -> Vec<Finding> {
-    let home = patient.home.path();
-    let secret = [home.to_owned(), home.join("config.yaml"), home.join(".env")];
+fn open_to_others(home: &Home) -> Vec<Finding> {
+    let folder = home.path();
+    let secret = [folder.to_owned(), folder.join("config.yaml"), folder.join(".env")];
     let is_open = |path: PathBuf| {
         let how = open_to(&path)?;
         let mode = Mode::of(&fs::symlink_metadata(&path).ok()?).for_us().bits();
         let text = format!("{} is open to others ({how})", path.display());
         Some(Finding::problem("home", text).remedy(Remedy::Close { path, mode }))
     };
-    secret.into_iter().chain(patient.home.ours()).filter_map(is_open).collect()
+    secret.into_iter().chain(home.ours()).filter_map(is_open).collect()
 }
 
-fn links(patient: &Patient<'_>) -> Vec<Finding> {
-    let is_link = |path: PathBuf| {
-        fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()).then(|| {
-            Finding::problem("home", format_args!("{} is a link", path.display())).hint(
-                "put what it leads to in its place; to keep everything elsewhere, set TALARIA_HOME",
-            )
-        })
-    };
-    patient.home.ours().filter_map(is_link).collect()
+fn links(home: &Home) -> Vec<Finding> {
+    let links = home.ours().filter(|path| path.is_symlink());
+    links.map(|link| Finding::problem("home", is_a_link(&link)).hint(IN_ITS_PLACE)).collect()
 }
 
 /// What a process left behind that is gone.
-fn left_behind(patient: &Patient<'_>) -> Vec<Finding> {
+fn left_behind(home: &Home, status: Option<&Status>) -> Vec<Finding> {
     // Whoever runs may be writing them.
-    if patient.status.is_some() || patient.home.lock().is_err() {
+    if status.is_some() || home.lock().is_err() {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    let socket = patient.home.socket();
+    let socket = home.socket();
     if door::is_left_behind(&socket) {
         let text = format!("{} was left behind; nobody listens there", socket.display());
         findings.push(Finding::warning("home", text).remedy(Remedy::Remove { path: socket }));
     }
-    let entries = fs::read_dir(patient.home.path()).into_iter().flatten().flatten();
+    let entries = fs::read_dir(home.path()).into_iter().flatten().flatten();
     let half = entries.map(|entry| entry.path()).filter(|path| {
         path.extension().is_some_and(|extension| extension == "next") && path.is_file()
     });

@@ -1,7 +1,8 @@
 //! `talaria doctor`: looks at everything that commonly goes wrong, says what to do, and does what it can.
 //!
 //! It only looks, unless it is told to mend. Nothing that it mends can be missed: modes of files, and what
-//! a process left behind that is gone.
+//! a process left behind that is gone. That is done before the rest is looked at, so that what is said of
+//! the rest is still so when it is read.
 
 mod access;
 mod accounts;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use talaria_admin::api::Status;
 use talaria_config::Loaded;
-use talaria_machine::{Mode, close, close_command};
+use talaria_machine::{Mode, Private, close, close_command};
 
 use super::print_json;
 use crate::cli::DoctorOptions;
@@ -79,7 +80,7 @@ impl Remedy {
                 done => done,
             },
             Self::Clear { path } => {
-                let file = OpenOptions::new().write(true).open(path)?;
+                let file = OpenOptions::new().write(true).no_link().open(path)?;
                 file.try_lock().map_err(|_| io::Error::other("somebody holds it by now"))?;
                 file.set_len(0)
             }
@@ -122,6 +123,10 @@ impl Finding {
     fn remedy(self, remedy: Remedy) -> Self {
         Self { remedy: Some(remedy), ..self }
     }
+
+    fn is_bad(&self) -> bool {
+        self.level == Level::Problem && !self.mended
+    }
 }
 
 /// What can be looked at.
@@ -141,38 +146,41 @@ struct Report {
 }
 
 pub(crate) async fn doctor(home: &Home, options: DoctorOptions) -> Result<Exit, Halt> {
-    let mut findings = Vec::new();
-    let mut status: Option<Status> = None;
-    match Client::find(home).await? {
-        None => findings.extend(gone::look(home)),
-        Some(running) => match running.get("/v1/status", &[]).await {
-            Ok(told) => status = Some(told),
-            Err(halt) => findings.push(
-                Finding::problem("gateway", halt.explained())
-                    .hint("end it with `talaria stop`, or look at its log"),
-            ),
-        },
+    let asked = match Client::find(home).await? {
+        None => None,
+        Some(running) => Some(running.get::<Status>("/v1/status", &[]).await),
+    };
+    let status = asked.as_ref().and_then(|told| told.as_ref().ok());
+    let mut folder = files::look(home, status);
+    if options.fix {
+        folder.iter_mut().for_each(mend);
     }
-    let loaded = configuration::look(home, status.as_ref(), &mut findings);
-    let patient = Patient { home, loaded: loaded.as_ref(), status: status.as_ref() };
-    findings.extend(files::look(&patient));
+    let mut found = Vec::new();
+    let loaded = configuration::look(home, status, &mut found);
+    found.append(&mut folder);
+    let mut findings = match &asked {
+        None => gone::look(home, loaded.as_ref(), &found).await,
+        Some(Ok(_)) => Vec::new(),
+        Some(Err(halt)) => vec![
+            Finding::problem("gateway", halt.explained())
+                .hint("end it with `talaria stop`, or look at its log"),
+        ],
+    };
+    findings.append(&mut found);
+    let patient = Patient { home, loaded: loaded.as_ref(), status };
     findings.extend(access::look(&patient));
     findings.extend(hooks::look(&patient));
     findings.extend(service(home));
     findings.extend(network::look(&patient));
     findings.extend(model::look(&patient).await);
     findings.extend(accounts::look(&patient, options.offline).await);
-    if options.fix {
-        findings.iter_mut().for_each(mend);
-    }
     if let Some(loaded) = &loaded {
         for finding in &mut findings {
             finding.text = loaded.redact(&finding.text);
             finding.hint = finding.hint.as_deref().map(|hint| loaded.redact(hint));
         }
     }
-    let is_bad = |finding: &Finding| finding.level == Level::Problem && !finding.mended;
-    let report = Report { good: !findings.iter().any(is_bad), findings };
+    let report = Report { good: !findings.iter().any(Finding::is_bad), findings };
     if options.output.json {
         print_json(&report)?;
     } else {
